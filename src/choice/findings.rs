@@ -27,12 +27,10 @@ impl CheckContext<'_> {
     }
 
     fn none_usable(&self, kind: Kind) -> Finding {
-        // Requested candidates come first, then the others in search order.
         let is_its = |one: &Candidate| one.kind() == kind && !one.is_gone();
-        let is_requested = |one: &Candidate| is_its(one) && one.request.is_some();
-        let is_other = |one: &Candidate| is_its(one) && one.request.is_none();
-        let mut found = self.scan.candidates_with(&is_requested);
-        found.append(&mut self.scan.candidates_with(&is_other));
+        let mut found = self.scan.candidates_with(&is_its);
+        // Requested candidates come first, then the others in search order.
+        found.sort_by_key(|one| one.request.is_none());
         let unusable = found.first().and_then(|one| self.requested_unusable(one));
         if let Some(finding) = unusable {
             return finding;

@@ -55,7 +55,7 @@ impl CheckContext<'_> {
         }
         if fault
             .as_ref()
-            .is_none_or(|fault| allowed.contains(fault.id.as_str()))
+            .is_none_or(|fault| allowed.contains(fault.id))
         {
             findings.extend(fault);
             fault = self.fault(kind);

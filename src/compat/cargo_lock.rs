@@ -16,15 +16,13 @@ pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
     let out_dir = env.os_var("OUT_DIR").map(Path::new);
     let manifest = env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
     let own = manifest.filter(|dir| !UNPACKED.iter().any(|mark| files::exists(&dir.join(mark))));
-    for start in [out_dir, own] {
-        let mut above = start;
-        while let Some(dir) = above {
+    for start in [out_dir, own].into_iter().flatten() {
+        for dir in start.ancestors() {
             let file = dir.join("Cargo.lock");
             let text = files::read(&file).unwrap_or_default();
             if contains(&text, name, version) {
                 return Some((file, text));
             }
-            above = dir.parent();
         }
     }
     None

@@ -136,20 +136,23 @@ pub fn installed_alternatives(
     installed
 }
 
+/// Returns a compilation of the cc crate for the target, which prints nothing for cargo.
+pub fn compilation(host: &Host) -> cc::Build {
+    let mut build = cc::Build::new();
+    build.cargo_metadata(false).cargo_warnings(false);
+    build.target(&host.platform.triple);
+    build.host(&host.builder().triple);
+    build.opt_level(0).debug(false);
+    build
+}
+
 /// Returns the C++ cross compiler that the cc crate finds, if the target has another CPU. nvcc itself would use the
 /// `gcc` on PATH.
 pub fn cross_compiler(host: &Host) -> Option<String> {
-    let builder = host.builder();
-    if builder.cpu == host.platform.cpu || host.platform.os != Os::Linux {
+    if host.builder().cpu == host.platform.cpu || host.platform.os != Os::Linux {
         return None;
     }
-    let mut compiler = cc::Build::new();
-    compiler
-        .cpp(true)
-        .cargo_metadata(false)
-        .cargo_warnings(false);
-    compiler.target(&host.platform.triple).host(&builder.triple);
-    let tool = compiler.opt_level(0).debug(false).try_get_compiler().ok()?;
+    let tool = compilation(host).cpp(true).try_get_compiler().ok()?;
     Some(tool.path().to_str()?.to_string())
 }
 

@@ -94,11 +94,11 @@ impl Toolchain {
     }
 
     fn plan_rpaths(&self, plan: &mut Plan) {
-        plan.rpaths(&self.host.platform, &self.config.rpath_origin);
-        if self.allowed.contains(FindingId::LibraryNotFound.as_str()) {
+        let rpaths = plan.rpaths(&self.host.platform, &self.config.rpath_origin);
+        if self.allowed.contains(FindingId::LibraryNotFound) {
             return;
         }
-        let absolute = plan.rpaths.iter().find(|dir| dir.is_absolute());
+        let absolute = rpaths.iter().find(|dir| dir.is_absolute());
         let lost = absolute.and_then(|dir| lost_rpath::find(&self.host.env, dir));
         let Some((finding, files)) = lost else { return };
         for line in finding.to_string().lines() {
@@ -255,7 +255,6 @@ impl Toolchain {
 struct Plan {
     directives: Vec<Directive>,
     loaded_from: Vec<PathBuf>,
-    rpaths: Vec<PathBuf>,
     /// The libraries that are linked by their full file names.
     verbatim_libraries: Vec<PathBuf>,
 }
@@ -321,7 +320,7 @@ impl Plan {
 
     /// Adds the rpaths. Those relative to the program come first, so that a program uses the libraries it is installed
     /// with.
-    fn rpaths(&mut self, platform: &Platform, origin: &[String]) {
+    fn rpaths(&mut self, platform: &Platform, origin: &[String]) -> Vec<PathBuf> {
         let mut rpaths = Vec::new();
         for dir in origin {
             rpaths.push(Path::new("$ORIGIN").join(dir));
@@ -346,7 +345,7 @@ impl Plan {
         for dir in &rpaths {
             self.add(Directive::Rpath(dir.clone()));
         }
-        self.rpaths = rpaths;
+        rpaths
     }
 }
 

@@ -1,6 +1,6 @@
 //! Libraries, as they are passed to the linker.
 
-use crate::model::{Os, Platform};
+use crate::model::Os;
 
 /// The argument of `rustc-link-lib`.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +30,8 @@ impl Library {
     }
 
     /// Returns the file that the linker reads.
-    pub fn file(&self, platform: &Platform) -> String {
-        match (self, platform.os) {
+    pub fn file(&self, os: Os) -> String {
+        match (self, os) {
             (Self::Verbatim(file), _) => file.clone(),
             (_, Os::Windows) => format!("{}.lib", self.kind_and_name().1),
             (Self::Dynamic(name), _) => format!("lib{name}.so"),

@@ -4,10 +4,9 @@ pub mod flag;
 #[cfg(test)]
 mod properties;
 
-use crate::model::Gencode;
+use crate::model::{Gencode, Pattern, pattern};
 use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
-use crate::targets::gpu_names;
-use crate::targets::gpu_names::NamedGpu;
+use crate::targets::gpu_names::{self, NamedGpu};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
@@ -132,36 +131,20 @@ fn read_word(dialect: Dialect, word: &str) -> Option<Word> {
         _ => {}
     }
     // `sm_90a`, `8.6(8.0)`, `86-virtual`, `9.0+PTX`
-    let (mut prefix, mut kind, mut number) = ("", "", word);
-    for known in ["sm_", "compute_"] {
-        if let Some(rest) = number.strip_prefix(known) {
-            (prefix, number) = (known, rest);
-            break;
-        }
-    }
-    for known in ["-real", "-virtual", "+ptx"] {
-        if let Some(rest) = number.strip_suffix(known) {
-            (kind, number) = (known, rest);
-            break;
-        }
-    }
-    let codes: &[Code] = match (prefix, kind) {
+    static TARGET: Pattern =
+        Pattern::new(|| pattern(r"^(sm_|compute_)?(.+?)(?:\((.+)\))?(-real|-virtual|\+ptx)?$"));
+    let found = TARGET.captures(word)?;
+    let part = |index| found.get(index).map(|part| part.as_str());
+    let codes: &[Code] = match (part(1).unwrap_or_default(), part(4).unwrap_or_default()) {
         ("", "") if dialect == Dialect::CMake => BOTH,
         ("" | "sm_", "") | ("", "-real") => &[Code::Machine],
         ("compute_", "") | ("", "-virtual") => &[Code::Ptx],
         ("" | "sm_", "+ptx") => BOTH,
         _ => return None,
     };
-    let (number, via) = match number.strip_suffix(')') {
-        Some(numbers) => {
-            let (number, via) = numbers.split_once('(')?;
-            (number, Some(via))
-        }
-        None => (number, None),
-    };
-    let (capability, suffix) = Target::parse_number(number)?;
+    let (capability, suffix) = Target::parse_number(part(2)?)?;
     let mut read = targets(capability, suffix, codes);
-    if let Some(via) = via {
+    if let Some(via) = part(3) {
         // PTX cannot be compiled from other PTX.
         if codes != [Code::Machine] {
             return None;

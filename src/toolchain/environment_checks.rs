@@ -1,82 +1,113 @@
 //! Checks of the chosen libraries against each other, and against the libraries that a loader would find first.
 
-use crate::config::{Config, Link};
+use crate::choice::CheckContext;
+use crate::config::Link;
 use crate::cudnn::{Asker, consistency};
 use crate::loader::{DllSearchPath, PathFault, elsewhere, shadowing};
-use crate::model::{Candidate, Cudnn, Os, Toolkit, Variable};
+use crate::model::{Candidate, Cudnn, FoundVia, Kind, Names, Os, Toolkit, Variable};
 use crate::runtime::facts::{Finding, Version};
 use crate::system::{Host, files};
+use crate::toolchain::Toolchain;
 use crate::toolkit::{dependencies, nvcc, shared_file};
 use std::path::{Path, PathBuf};
 
-/// Returns the findings about a cuDNN that the program loads at run time. `toolkit` is the chosen toolkit. `built_with`
-/// is the same toolkit if the program needs one.
-pub fn cudnn_findings(
-    cudnn: &Cudnn,
-    toolkit: Option<&Toolkit>,
-    built_with: Option<&Toolkit>,
-    config: &Config,
-    host: &Host,
-    asker: &Asker,
-) -> Vec<Finding> {
-    let dll_path = DllSearchPath::from_host(host);
-    let mut findings = consistency::findings(cudnn, asker);
-    let named = || shadowing::named_path(host);
-    let path = dll_path
-        .as_ref()
-        .map_or_else(named, |dlls| dlls.path.clone());
-    let rivals = shadowing::libraries_in(&path, cudnn, host);
-    findings.extend(shadowing::replaced(cudnn, &rivals, host.platform.os));
-    if let Some(dlls) = dll_path.filter(|_| cudnn.library.is_some()) {
-        findings.extend(dlls.dependencies(cudnn, toolkit).findings(cudnn));
+impl Toolchain {
+    /// Returns the findings about loading cuDNN at run time. With `Link::Static` nothing is loaded.
+    pub(super) fn run_time_findings(&self, context: &CheckContext) -> Vec<Finding> {
+        let (config, host) = (&self.config, &self.host);
+        let candidate = context.best(Kind::Cudnn);
+        let found = candidate.and_then(|one| Some((one.cudnn()?, &one.via)));
+        let Some((cudnn, via)) = found.filter(|_| self.needs.cudnn && config.link != Link::Static)
+        else {
+            return Vec::new();
+        };
+        let toolkit = context.best(Kind::Toolkit).and_then(Candidate::toolkit);
+        let asker = Asker {
+            // If the program runs on this machine, the loader's result is already known.
+            runs_here: config.is_survey || host.is_target() && host.root.is_none(),
+            variables: &separate_variables(cudnn, via, host).unwrap_or_default(),
+        };
+        let dll_path = DllSearchPath::from_host(host);
+        let mut findings = consistency::findings(cudnn, &asker);
+        let named = || shadowing::named_path(host);
+        let path = dll_path
+            .as_ref()
+            .map_or_else(named, |dlls| dlls.path.clone());
+        let rivals = shadowing::libraries_in(&path, cudnn, host);
+        findings.extend(shadowing::replaced(cudnn, &rivals, host.platform.os));
+        if let Some(dlls) = dll_path.filter(|_| cudnn.library.is_some()) {
+            findings.extend(dlls.dependencies(cudnn, toolkit).findings(cudnn));
+        }
+        if let Some(toolkit) = toolkit.filter(|_| self.needs.toolkit) {
+            findings.extend(shadowing::nvrtc(toolkit, cudnn, host));
+        }
+        let by_rpath = matches!(config.link, Link::Dynamic | Link::Lazy) && !config.no_rpath;
+        if let (Some(dir), true) = (&cudnn.link_dir, by_rpath) {
+            let cxx = shadowing::conda_cxx(cudnn, host);
+            findings.extend(cxx.map(|cxx| {
+                let (link_dir, cxx) = (&**dir, &*cxx);
+                PathFault::CondaRpath { link_dir, cxx }.finding()
+            }));
+        }
+        findings
     }
-    if let Some(toolkit) = built_with {
-        findings.extend(shadowing::nvrtc(toolkit, cudnn, host));
+
+    /// Returns the finding if a library needs symbols that the others, or those in LD_LIBRARY_PATH, do not define.
+    pub(super) fn unmet_needs(&self, toolkit: &Toolkit) -> Option<Finding> {
+        let (config, host) = (&self.config, &self.host);
+        let first = before_toolkit(shadowing::library_path(host), toolkit);
+        // A program may open other libraries of the toolkit than those it is linked to.
+        let opened = ["cusolver".into(), "cusparse".into(), "cublas".into()];
+        let is_linked =
+            matches!(config.link, Link::Dynamic | Link::Lazy) && !config.libs.is_empty();
+        let names = if is_linked { &config.libs[..] } else { &opened };
+        let is_static = config.link == Link::Static;
+        if host.platform.os != Os::Linux || is_static || !is_linked && first.is_empty() {
+            return None;
+        }
+        // A distribution may install the required libraries in the system's directories.
+        let mut dirs = toolkit.link_dirs.clone();
+        let system = elsewhere::system(host, host.platform.loader(), &host.platform.cpu);
+        for place in system.directories() {
+            files::push_new(&mut dirs, place.dir);
+        }
+        for name in names {
+            let Some(library) = shared_file(toolkit, name, &host.platform) else {
+                continue;
+            };
+            if let Some(unmet) = dependencies::unmet_dependency(&library, &[], &dirs) {
+                return is_linked.then(|| unmet.finding(toolkit));
+            }
+            if first.is_empty() {
+                continue;
+            }
+            let mixed = shadowing::mixed_libraries(&library, is_linked, &first, &dirs);
+            if mixed.is_some() {
+                return mixed;
+            }
+        }
+        None
     }
-    let by_rpath = matches!(config.link, Link::Dynamic | Link::Lazy) && !config.no_rpath;
-    if let (Some(dir), true) = (&cudnn.link_dir, by_rpath) {
-        let cxx = shadowing::conda_cxx(cudnn, host);
-        findings.extend(cxx.map(|cxx| {
-            let (link_dir, cxx) = (&**dir, &*cxx);
-            PathFault::CondaRpath { link_dir, cxx }.finding()
-        }));
-    }
-    findings
 }
 
-/// Returns the finding if a library needs symbols that the others, or those in LD_LIBRARY_PATH, do not define.
-pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
-    let first = before_toolkit(shadowing::library_path(host), toolkit);
-    // A program may open other libraries of the toolkit than those it is linked to.
-    let opened = ["cusolver".into(), "cusparse".into(), "cublas".into()];
-    let is_linked = matches!(config.link, Link::Dynamic | Link::Lazy) && !config.libs.is_empty();
-    let names = if is_linked { &config.libs[..] } else { &opened };
-    let is_static = config.link == Link::Static;
-    if host.platform.os != Os::Linux || is_static || !is_linked && first.is_empty() {
+/// Returns the variables of a cuDNN whose headers and libraries were set by different variables.
+fn separate_variables(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<String>> {
+    let FoundVia::Variables(named) = via else {
         return None;
+    };
+    let mut names = Vec::new();
+    for one in named {
+        names.push(one.name.clone());
     }
-    // A distribution may install the required libraries in the system's directories.
-    let mut dirs = toolkit.link_dirs.clone();
-    let system = elsewhere::system(host, host.platform.loader(), &host.platform.cpu);
-    for place in system.directories() {
-        files::push_new(&mut dirs, place.dir);
-    }
-    for name in names {
-        let Some(library) = shared_file(toolkit, name, &host.platform) else {
-            continue;
-        };
-        if let Some(unmet) = dependencies::unmet_dependency(&library, &[], &dirs) {
-            return is_linked.then(|| unmet.finding(toolkit));
-        }
-        if first.is_empty() {
-            continue;
-        }
-        let mixed = shadowing::mixed_libraries(&library, is_linked, &first, &dirs);
-        if mixed.is_some() {
-            return mixed;
+    if !cudnn.header.as_ref()?.starts_with(&cudnn.root) {
+        for &variable in Variable::ALL {
+            let names_headers = variable.names() == Some(Names::CudnnHeaders);
+            if names_headers && host.env.get(variable).is_some() {
+                names.push(host.env.spelling(variable));
+            }
         }
     }
-    None
+    (names.len() > 1).then_some(names)
 }
 
 /// Returns the directories of LD_LIBRARY_PATH with libraries that precede the toolkit's. Only these can replace any.

@@ -79,9 +79,10 @@ mod tests {
             "nvcc-failed",
             "io-error",
         ] {
-            assert!(allowed.contains(id), "{id}");
+            assert!(allowed.contains(FindingId::parse(id).unwrap()), "{id}");
         }
-        assert!(!allowed.contains("no-gpu") && !allowed.contains(""));
+        assert!(!allowed.contains(FindingId::NoGpu));
+        assert!(allowed.unknown_ids().is_empty());
     }
 
     #[test]

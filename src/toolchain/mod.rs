@@ -191,7 +191,8 @@ impl Toolchain {
 
     /// Returns the header directories of cuDNN, CUDA, and the C++ libraries of CUDA 13 (`cccl`).
     pub fn include_dirs(&self) -> Vec<PathBuf> {
-        let mut dirs = Vec::from_iter(self.cudnn().and_then(|one| one.include_dir.clone()));
+        let mut dirs = Vec::new();
+        dirs.extend(self.cudnn().and_then(|one| one.include_dir.clone()));
         dirs.append(&mut self.cuda_include_dirs());
         files::dedup(dirs.into_iter())
     }
@@ -208,7 +209,8 @@ impl Toolchain {
 
     /// Returns the library directories of cuDNN and CUDA, without stubs.
     pub fn link_dirs(&self) -> Vec<PathBuf> {
-        let mut dirs = Vec::from_iter(self.cudnn().and_then(|one| one.link_dir.clone()));
+        let mut dirs = Vec::new();
+        dirs.extend(self.cudnn().and_then(|one| one.link_dir.clone()));
         dirs.extend_from_slice(self.toolkit().map_or(&[], |one| &one.link_dirs));
         files::dedup(dirs.into_iter())
     }

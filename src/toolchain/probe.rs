@@ -6,16 +6,15 @@ use crate::choice::requirement::Requirements;
 use crate::choice::variable_findings::is_blocked;
 use crate::compat::rules;
 use crate::config::Link;
-use crate::cudnn::Asker;
 use crate::loader::elsewhere;
 use crate::model::candidate::chosen;
-use crate::model::{Candidate, Cudnn, Found, FoundVia, Kind, Names, Os, Toolkit, Variable};
+use crate::model::{Candidate, Cudnn, Found, Kind, Os, Toolkit};
 use crate::reading::{Reader, Scan};
 use crate::search::{Place, Step, pkg_config, steps};
-use crate::system::{Host, files};
+use crate::system::files;
 use crate::toolchain::environment_checks::compiler_skew;
 use crate::toolchain::findings::forbids_search;
-use crate::toolchain::{LazyLinkFault, Toolchain, environment_checks, lazy_link, static_link};
+use crate::toolchain::{LazyLinkFault, Toolchain, lazy_link, static_link};
 use crate::toolkit::{find_library, missing_library};
 use crate::{Finding, FindingId, toolkit};
 use std::path::Path;
@@ -131,7 +130,7 @@ impl Toolchain {
 
     /// Chooses the first compatible pair that meets the requirements.
     fn choose(&self, scan: &Scan) -> Choice {
-        let is_allowed = self.allowed.contains(FindingId::VariableUnusable.as_str());
+        let is_allowed = self.allowed.contains(FindingId::VariableUnusable);
         let mut blocked = Vec::new();
         for kind in Kind::BOTH {
             if !is_allowed && is_blocked(scan, kind) {
@@ -146,7 +145,7 @@ impl Toolchain {
         // If nothing meets the requirement, an installation of uncertain version is used.
         let mut relaxed = self.requirements.clone();
         let is_eased =
-            |kind, id: FindingId| choice.best(kind).is_none() && self.allowed.contains(id.as_str());
+            |kind, id: FindingId| choice.best(kind).is_none() && self.allowed.contains(id);
         if is_eased(Kind::Toolkit, FindingId::CudaRequirementUnmet) {
             relaxed.cuda = None;
         }
@@ -215,14 +214,14 @@ impl Toolchain {
         let Needs { toolkit, cudnn } = self.needs;
         if forbidden.is_some() {
             let shown = forbidden.clone().filter(|_| toolkit || cudnn);
-            return (Vec::from_iter(shown), forbidden);
+            return (shown.into_iter().collect(), forbidden);
         }
         let (toolkit_findings, mut toolkit_fault) = context.verdict(Kind::Toolkit, &self.allowed);
         let (cudnn_findings, mut cudnn_fault) = context.verdict(Kind::Cudnn, &self.allowed);
         // cuDNN is also searched in the toolkit. If the variable for the toolkit points to nothing, that may be the
         // reason why no cuDNN was found, and a list of all other places would hide it.
         let is_unusable = |fault: &Finding| {
-            fault.id == FindingId::VariableUnusable && !self.allowed.contains(fault.id.as_str())
+            fault.id == FindingId::VariableUnusable && !self.allowed.contains(fault.id)
         };
         let is_missing = |fault: &Finding| fault.id == FindingId::CudnnNotFound;
         if toolkit_fault.as_ref().is_some_and(is_unusable)
@@ -273,33 +272,6 @@ impl Toolchain {
         findings
     }
 
-    /// Returns the findings about loading cuDNN at run time. With `Link::Static` nothing is loaded.
-    fn run_time_findings(&self, context: &CheckContext) -> Vec<Finding> {
-        if !self.needs.cudnn || self.config.link == Link::Static {
-            return Vec::new();
-        }
-        let candidate = context.best(Kind::Cudnn);
-        let Some(cudnn) = candidate.and_then(Candidate::cudnn) else {
-            return Vec::new();
-        };
-        let toolkit = context.best(Kind::Toolkit).and_then(Candidate::toolkit);
-        let built_with = if self.needs.toolkit { toolkit } else { None };
-        let variables = candidate.and_then(|one| separate_variables(cudnn, &one.via, &self.host));
-        let asker = Asker {
-            // If the program runs on this machine, the loader's result is already known.
-            runs_here: self.config.is_survey || self.host.is_target() && self.host.root.is_none(),
-            variables: &variables.unwrap_or_default(),
-        };
-        environment_checks::cudnn_findings(
-            cudnn,
-            toolkit,
-            built_with,
-            &self.config,
-            &self.host,
-            &asker,
-        )
-    }
-
     /// Returns the known bugs of the chosen versions, and the symbols that their libraries import but do not find in
     /// each other.
     fn releases(&self, candidates: &[Candidate]) -> Vec<Finding> {
@@ -307,30 +279,9 @@ impl Toolchain {
         let toolkit = if self.needs.toolkit { toolkit } else { None };
         let cudnn = if self.needs.cudnn { cudnn } else { None };
         let mut findings = rules::releases(toolkit, cudnn, &self.host.platform);
-        let unmet = |toolkit| environment_checks::unmet_needs(&self.config, &self.host, toolkit);
-        findings.extend(toolkit.and_then(unmet));
+        findings.extend(toolkit.and_then(|toolkit| self.unmet_needs(toolkit)));
         findings
     }
-}
-
-/// Returns the variables of a cuDNN whose headers and libraries were set by different variables.
-fn separate_variables(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<String>> {
-    let FoundVia::Variables(named) = via else {
-        return None;
-    };
-    let mut names = Vec::new();
-    for one in named {
-        names.push(one.name.clone());
-    }
-    if !cudnn.header.as_ref()?.starts_with(&cudnn.root) {
-        for &variable in Variable::ALL {
-            let names_headers = variable.names() == Some(Names::CudnnHeaders);
-            if names_headers && host.env.get(variable).is_some() {
-                names.push(host.env.spelling(variable));
-            }
-        }
-    }
-    (names.len() > 1).then_some(names)
 }
 
 pub fn chosen_pair(candidates: &[Candidate]) -> (Option<&Toolkit>, Option<&Cudnn>) {

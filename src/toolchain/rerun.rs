@@ -2,8 +2,7 @@
 
 use crate::model::environment::Kind as Meaning;
 use crate::model::{FoundVia, Os, Variable};
-use crate::search;
-use crate::search::EACH_TOOLKIT;
+use crate::search::{self, EACH_TOOLKIT};
 use crate::system::{Directive, cargo_cannot_take};
 use crate::toolchain::Toolchain;
 use std::ffi::OsStr;

@@ -146,13 +146,6 @@ impl Archives {
     }
 }
 
-fn file_name(name: &str, os: Os) -> String {
-    match os {
-        Os::Windows => format!("{name}.lib"),
-        _ => format!("lib{name}.a"),
-    }
-}
-
 /// Returns the path of an archive with one of these names, and the name under which it exists.
 fn in_dirs(dirs: &[PathBuf], names: &[String], os: Os) -> Option<(PathBuf, String)> {
     for name in names {
@@ -160,7 +153,7 @@ fn in_dirs(dirs: &[PathBuf], names: &[String], os: Os) -> Option<(PathBuf, Strin
         if os == Os::Windows && !name.ends_with("_static") {
             continue;
         }
-        if let Some(path) = files::find_in(dirs, &file_name(name, os)) {
+        if let Some(path) = files::find_in(dirs, &Library::Static(name.clone()).file(os)) {
             return Some((path, name.clone()));
         }
     }
@@ -170,7 +163,8 @@ fn in_dirs(dirs: &[PathBuf], names: &[String], os: Os) -> Option<(PathBuf, Strin
 fn named(archives: &[Archive], os: Os) -> Vec<String> {
     let mut files = Vec::new();
     for archive in archives {
-        files.extend(archive.names.first().map(|name| file_name(name, os)));
+        let name = archive.names.first().cloned();
+        files.extend(name.map(|name| Library::Static(name).file(os)));
     }
     files
 }

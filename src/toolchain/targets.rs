@@ -68,7 +68,8 @@ impl Toolchain {
             return Ok(Selection::default());
         }
         let request = target_request::request(&self.host.env, archs);
-        let mut findings = Vec::from_iter(self.compiler_skew());
+        let mut findings = Vec::new();
+        findings.extend(self.compiler_skew());
         let fallback = target_request::script_request(
             ChosenBy::BuildScriptDefault,
             &self.config.default_archs,

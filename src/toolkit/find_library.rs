@@ -20,7 +20,7 @@ pub fn file_in(
     cuda: Option<Version>,
 ) -> Option<PathBuf> {
     let mut dirs = dirs.iter();
-    dirs.find_map(|dir| Some(dir.join(library_in(dir, name, platform, cuda)?.file(platform))))
+    dirs.find_map(|dir| Some(dir.join(library_in(dir, name, platform, cuda)?.file(platform.os))))
 }
 
 /// Returns the archive of the runtime in a toolkit for Linux.

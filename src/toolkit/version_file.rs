@@ -1,21 +1,14 @@
 //! Parsers of a toolkit's version files.
 
-use crate::model::short_version;
+use crate::model::{Pattern, pattern, short_version};
 use crate::runtime::facts::Version;
 
 /// Parses `12.4` in `"cuda" : { "name" : "CUDA SDK", "version" : "12.4.1" }` from `version.json`, which exists since
 /// CUDA 11.1. The third number is not part of CUDA's version. In some files it is a date.
 pub fn json(text: &str) -> Option<Version> {
-    let cuda = value(text, "\"cuda\"")?.strip_prefix('{')?;
-    let (cuda, _) = cuda.split_once('}')?;
-    let version = value(cuda, "\"version\"")?.strip_prefix('"')?;
-    short_version(version.split_once('"')?.0)
-}
-
-/// Returns the text that begins with the value of a key.
-fn value<'a>(json: &'a str, key: &str) -> Option<&'a str> {
-    let (_, rest) = json.split_once(key)?;
-    Some(rest.trim_start().strip_prefix(':')?.trim_start())
+    static CUDA: Pattern =
+        Pattern::new(|| pattern(r#""cuda"\s*:\s*\{[^}]*?"version"\s*:\s*"([^"]*)""#));
+    short_version(&CUDA.captures(text)?[1])
 }
 
 /// Parses `10.2` in `CUDA Version 10.2.89` from `version.txt`, up to CUDA 11.0.

@@ -50,6 +50,23 @@ fn an_algorithm_without_its_function_or_memory_counts_as_refused() {
     }
 }
 
+/// The guard allocates no workspace that would fill a GPU, so it does not run such an algorithm.
+#[test]
+fn an_algorithm_with_too_large_a_workspace_is_not_run() {
+    let first = tried("quick", V9_14, &[("SIM_WORKSPACES", "1=1")]);
+    first.must_have("convolution forward, f32, NCHW, IMPLICIT_GEMM: pass");
+    assert_eq!(rows(&first, ": pass").len(), 6, "{}", first.report);
+    let set = [
+        ("SIM_WORKSPACES", "1=1 0=1 4=1"),
+        ("SIM_ONLY", "forward f16"),
+    ];
+    let all = tried("quick", V9_14, &set);
+    all.must_have(
+        "convolution forward, f16, NCHW, IMPLICIT_PRECOMP_GEMM: left out, cuDNN requires 1024 MiB of workspace\n",
+    );
+    assert_eq!(rows(&all, ": pass").len(), 5, "{}", all.report);
+}
+
 /// If the first convolution fails, the refusals of the others are failures too.
 #[test]
 fn if_the_first_convolution_fails_other_refusals_count() {

@@ -17,7 +17,7 @@ const DT_STRSZ: u64 = 10;
 const DT_SONAME: u64 = 14;
 const DT_RPATH: u64 = 15;
 const DT_RUNPATH: u64 = 29;
-const DT_FLAGS_1: u64 = 0x6fff_fffb;
+pub const DT_FLAGS_1: u64 = 0x6fff_fffb;
 const DF_1_NODEFLIB: u64 = 0x800;
 /// The size of the header of a 64-bit file. No library is shorter.
 const HEAD: u64 = 64;

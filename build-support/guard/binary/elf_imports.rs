@@ -1,5 +1,6 @@
 //! The symbols that an ELF file requires of other files, for an inspection.
 
+use crate::runtime::binary::elf::DT_FLAGS_1;
 use crate::runtime::binary::{Elf, number};
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -8,7 +9,6 @@ const DT_RELA: u64 = 7;
 const DT_RELASZ: u64 = 8;
 const DT_PLTRELSZ: u64 = 2;
 const DT_JMPREL: u64 = 23;
-const DT_FLAGS_1: u64 = 0x6fff_fffb;
 const DF_1_NOW: u64 = 1;
 /// The size of a relocation.
 const RELA: usize = 24;

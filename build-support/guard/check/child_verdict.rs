@@ -7,8 +7,7 @@ use crate::runtime::driver::{Driver, devices, stub};
 use crate::runtime::facts::{
     Built, ComputeCapability, Finding, FindingId, Loader, Severity, Verdict, Version,
 };
-use crate::runtime::install::dlopen_dependencies;
-use crate::runtime::install::dlopen_dependencies::loaded_cublas;
+use crate::runtime::install::dlopen_dependencies::{self, loaded_cublas};
 use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::{Gpu, GpuSupport, NewerVersion, gpu_support, program_rules, rules};

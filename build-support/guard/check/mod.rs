@@ -19,8 +19,7 @@ use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::{LoadOrigin, SearchPath, loader_words, map_failures};
 use crate::runtime::report::{Contents, EnvConfig, Failure, Report, VariableFault, output};
 use crate::runtime::system::PathCache;
-use crate::runtime::system::platform;
-use crate::runtime::system::platform::Library;
+use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -247,16 +246,16 @@ fn add_not_loadable(
     functions: Option<Functions>,
 ) {
     report.is_cudnn_absent = finding.severity == Severity::Error;
-    let task = |functions| Task {
-        functions,
-        devices: env_config.devices.clone(),
-        built: built.clone(),
-        ..Task::default()
-    };
     let outcome = functions.and_then(|functions| {
+        let task = Task {
+            functions,
+            devices: env_config.devices.clone(),
+            built: built.clone(),
+            ..Task::default()
+        };
         // If CUDA is already started, a query in this process changes nothing.
         let allow_in_process = in_process::cuda_is_started();
-        work::run(&task(functions), env_config.deadline, allow_in_process).ok()
+        work::run(&task, env_config.deadline, allow_in_process).ok()
     });
     let Some(mut outcome) = outcome else {
         report.unknown(finding);
@@ -368,6 +367,6 @@ fn run_checks(
 /// Returns `true` if there is an error that the operator does not allow.
 fn is_fatal(report: &Contents, env_config: &EnvConfig) -> bool {
     report.findings.iter().any(|finding| {
-        finding.severity == Severity::Error && !env_config.allow.contains(finding.id.as_str())
+        finding.severity == Severity::Error && !env_config.allow.contains(finding.id)
     })
 }

@@ -1,5 +1,13 @@
 //! The end of a child, on every system.
 
+use std::time::Duration;
+
+/// The bytes to keep of a child's answer and output.
+pub const ANSWER_LIMIT: usize = 1 << 20;
+pub const OUTPUT_LIMIT: usize = 4096;
+/// The time to wait for the end of a child that was killed or that has finished its report.
+pub const LEAST_WAIT: Duration = Duration::from_secs(2);
+
 /// The way in which a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {

@@ -2,6 +2,7 @@
 
 pub mod signals;
 
+use crate::runtime::child::exit_status::{ANSWER_LIMIT, LEAST_WAIT, OUTPUT_LIMIT};
 use crate::runtime::child::{ChildExit, ExitStatus, Sink, Task, TimeLeft, with_large_stack};
 use crate::runtime::system::platform::{self, PollFd, is_temporary, poll};
 use std::ffi::{c_int, c_short, c_ulong};
@@ -27,14 +28,8 @@ const ECHILD: c_int = 10;
 const FIRST_LINE: [u64; 15] = [
     100, 100, 100, 100, 100, 100, 100, 100, 200, 400, 800, 1600, 3200, 6400, 12800,
 ];
-/// The time to wait for the end of a child that was killed or that has finished its report.
-const LEAST_WAIT: Duration = Duration::from_secs(2);
 /// The time after which [`read_until_end`] checks whether the child is reaped.
 const LONGEST_POLL: Duration = Duration::from_millis(100);
-/// The bytes to keep of a child's answer and output.
-const ANSWER_LIMIT: usize = 1 << 20;
-const OUTPUT_LIMIT: usize = 4096;
-
 unsafe extern "C" {
     fn fork() -> c_int;
     fn _exit(code: c_int) -> !;

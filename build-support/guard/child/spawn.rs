@@ -3,8 +3,8 @@
 //! goes to the other standard streams.
 
 use crate::runtime::child::entry::VARIABLE;
-use crate::runtime::child::exit_status::signal_name;
-use crate::runtime::child::{ChildExit, ExitStatus, Sink, Task, entry};
+use crate::runtime::child::exit_status::{ANSWER_LIMIT, LEAST_WAIT, OUTPUT_LIMIT, signal_name};
+use crate::runtime::child::{ChildExit, ExitStatus, Sink, Task, TimeLeft, entry};
 use crate::runtime::loader::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
 use std::ffi::{OsString, c_void};
@@ -15,7 +15,7 @@ use std::os::windows::process::CommandExt;
 use std::process::{Child, Command, ExitStatus as ProcessStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// `true` if the child begins as a copy of this process, including CUDA.
 pub const IS_COPY: bool = false;
@@ -26,12 +26,6 @@ const DIE_ON_UNHANDLED_EXCEPTION: u32 = 0x400;
 const KILL_ON_JOB_CLOSE: u32 = 0x2000;
 /// `DUPLICATE_CLOSE_SOURCE` and `DUPLICATE_SAME_ACCESS`
 const MOVE: u32 = 3;
-/// The bytes to keep of a child's answer and output.
-const ANSWER_LIMIT: usize = 1 << 20;
-const OUTPUT_LIMIT: usize = 4096;
-/// The time to wait for the end of a child that was killed.
-const LEAST_WAIT: Duration = Duration::from_secs(2);
-const TICK: Duration = Duration::from_millis(1);
 /// The time to read the pipes of a child that has ended: a program that it started may hold them open.
 const DRAIN_TIME: Duration = Duration::from_millis(500);
 
@@ -115,7 +109,6 @@ pub fn in_child(
         );
     }
     entry::end_if_child();
-    let until = Instant::now() + deadline;
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let failed = |error: Error| format!("{}: {}", program.display(), error);
     let mut command = Command::new(&program);
@@ -148,11 +141,11 @@ pub fn in_child(
         let write = move || drop(stdin.write_all(text.as_bytes()));
         let _ = std::thread::Builder::new().spawn(write);
     }
-    let status = wait_until(&mut child, until);
+    let status = wait(&mut child, deadline);
     if status.is_none() {
         let _ = child.kill();
         // A process that hangs in a driver does not end.
-        wait_until(&mut child, Instant::now() + LEAST_WAIT);
+        wait(&mut child, LEAST_WAIT);
     }
     let end = match status.map(|status| status.code()) {
         None => ExitStatus::Late,
@@ -186,13 +179,13 @@ fn path_with_added_directories() -> Option<OsString> {
 }
 
 /// Waits for the end of a child. Returns `None` if it has not ended by then.
-fn wait_until(child: &mut Child, until: Instant) -> Option<ProcessStatus> {
+fn wait(child: &mut Child, limit: Duration) -> Option<ProcessStatus> {
+    let mut time = TimeLeft::new(limit);
     loop {
         let status = child.try_wait().ok().flatten();
-        if status.is_some() || Instant::now() >= until {
+        if status.is_some() || !time.pause() {
             return status;
         }
-        std::thread::sleep(TICK);
     }
 }
 
@@ -249,10 +242,8 @@ impl Reader {
 
     /// Waits for the ends of the pipes for at most [`DRAIN_TIME`], and returns the text.
     fn take(self) -> String {
-        let until = Instant::now() + DRAIN_TIME;
-        while !self.threads.iter().all(JoinHandle::is_finished) && Instant::now() < until {
-            std::thread::sleep(TICK);
-        }
+        let mut time = TimeLeft::new(DRAIN_TIME);
+        while !self.threads.iter().all(JoinHandle::is_finished) && time.pause() {}
         let text = self.text.lock().map(|text| text.clone());
         // C programs on Windows end lines with `\r\n`.
         String::from_utf8_lossy(&text.unwrap_or_default()).replace("\r\n", "\n")

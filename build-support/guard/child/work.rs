@@ -293,7 +293,7 @@ fn query_versions(
 fn finalize_a_tensor(main_library: Library, sink: Sink<'_>) {
     stage(sink, Stage::Cudnn("finalizing a descriptor".to_string()));
     let tensor =
-        Graph::open(main_library).and_then(|graph| graph.tensor(&FIRST, FIRST.shape.x(), 1));
+        Graph::resolve(main_library).and_then(|graph| graph.tensor(&FIRST, FIRST.shape.x, 1));
     if let Err(CallStatus {
         call,
         code: Some(status),

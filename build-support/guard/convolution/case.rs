@@ -30,14 +30,14 @@ impl Case {
 
     pub fn result(&self) -> [usize; 4] {
         let (shape, operation) = (self.shape, self.operation);
-        let [.., result] = operation.operands([shape.x(), shape.filter(), shape.y()]);
+        let [.., result] = operation.operands([shape.x, shape.w, shape.y()]);
         result
     }
 
     /// Returns the largest number of products in a sum.
     pub fn products(&self) -> usize {
         let shape = self.shape;
-        let [k, c, r, s] = shape.filter();
+        let [k, c, r, s] = shape.w;
         let [n, _, height, width] = shape.y();
         match self.operation {
             Operation::Forward | Operation::Fused => c * r * s,
@@ -52,32 +52,25 @@ impl Case {
     }
 }
 
-/// Creates a shape from the input's dimensions, and the filters' number, height and width.
-const fn shape(
-    [n, c, h, w]: [usize; 4],
-    [k, r, s]: [usize; 3],
-    pad: [usize; 2],
-    stride: [usize; 2],
-) -> Shape {
-    Shape {
-        n,
-        c,
-        h,
-        w,
-        k,
-        r,
-        s,
-        pad,
-        stride,
-    }
-}
-
 /// Large enough for engines that work in tiles, small enough to be fast: 72 products for each of 3136 numbers.
-const BASE: Shape = shape([2, 8, 14, 14], [8, 3, 3], [1, 1], [1, 1]);
+const BASE: Shape = Shape {
+    x: [2, 8, 14, 14],
+    w: [8, 8, 3, 3],
+    pad: [1, 1],
+    stride: [1, 1],
+};
 /// A smaller shape, in which every format can represent the sums of small whole numbers.
-pub const SMALL: Shape = Shape { h: 8, w: 8, ..BASE };
+pub const SMALL: Shape = Shape {
+    x: [2, 8, 8, 8],
+    ..BASE
+};
 /// The second shape of the thorough check: height and width differ in every parameter, and the filter skips positions.
-pub const SECOND: Shape = shape([1, 8, 13, 10], [16, 5, 3], [2, 1], [2, 3]);
+pub const SECOND: Shape = Shape {
+    x: [1, 8, 13, 10],
+    w: [16, 8, 5, 3],
+    pad: [2, 1],
+    stride: [2, 3],
+};
 
 /// The convolution that is always tested first.
 pub const FIRST: Case = Case {

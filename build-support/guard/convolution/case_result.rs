@@ -43,13 +43,6 @@ pub struct Scope {
     pub newest_gpu: Option<ComputeCapability>,
 }
 
-impl Scope {
-    /// Returns `true` if the GPU or this cuDNN is newer than the tables.
-    pub fn is_new(&self, gpu: ComputeCapability) -> bool {
-        self.newest_gpu.is_some_and(|newest| gpu > newest)
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// A convolution for each data type: fast enough for every start of a program.

@@ -4,11 +4,11 @@
 
 use crate::runtime::convolution::Case;
 use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, data_type_number};
-use crate::runtime::cudnn::graph_signatures::{self as backend, BackendFunctions, Node, attribute};
+pub use crate::runtime::cudnn::graph_signatures::Graph;
+use crate::runtime::cudnn::graph_signatures::{self as backend, Node, attribute};
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
 use crate::runtime::cudnn::{Algorithm, DeviceTensors, Operation};
 use crate::runtime::driver::call::CallStatus;
-use crate::runtime::system::platform::Library;
 
 /// `cudnnBackendHeurMode_t`: fast engines, and engines for convolutions that no fast engine supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +37,6 @@ const MOST_ENGINES: usize = 16;
 /// Arbitrary ids, different for each tensor.
 const IDS: [i64; 3] = [1, 2, 3];
 
-/// cuDNN's graph API.
-#[derive(Clone, Copy)]
-pub struct Graph {
-    functions: BackendFunctions,
-}
-
 /// The descriptors of a convolution. Each is declared before the descriptors that it contains, so it is dropped first.
 pub struct ConvolutionGraph {
     graph: Node,
@@ -69,14 +63,6 @@ pub struct Plan {
 }
 
 impl Graph {
-    pub fn open(main_library: Library) -> Result<Self, CallStatus> {
-        BackendFunctions::resolve(main_library).map(|functions| Self { functions })
-    }
-
-    fn node(&self, kind: &'static backend::DescriptorKind) -> Result<Node, CallStatus> {
-        Node::new(self.functions, kind)
-    }
-
     pub fn tensor(&self, case: &Case, dims: [usize; 4], id: i64) -> Result<Node, CallStatus> {
         let tensor = self.node(&backend::TENSOR)?;
         tensor.set(backend::TENSOR_TYPE, &[data_type_number(case.data_type)])?;
@@ -123,7 +109,7 @@ impl Graph {
             (y_name, y),
         ];
         for (name, part) in parts {
-            node.set(attribute(name, backend::DESCRIPTOR), &[part.pointer()])?;
+            node.set(attribute(name, backend::DESCRIPTOR), &[part.pointer])?;
         }
         for (name, factor) in [(alpha, 1.0_f32), (alpha + 1, 0.0)] {
             node.set(attribute(name, backend::REAL), &[factor])?;
@@ -138,14 +124,14 @@ impl Graph {
         case: &Case,
     ) -> Result<ConvolutionGraph, CallStatus> {
         let (shape, [x, w, y]) = (case.shape, IDS);
-        let x = self.tensor(case, shape.x(), x)?;
-        let w = self.tensor(case, shape.filter(), w)?;
+        let x = self.tensor(case, shape.x, x)?;
+        let w = self.tensor(case, shape.w, w)?;
         let y = self.tensor(case, shape.y(), y)?;
         let convolution = self.convolution(case)?;
         let operation = self.operation(case.operation, &convolution, [&x, &w, &y])?;
         let graph = self.node(&backend::OPERATIONGRAPH)?;
         graph.set(backend::GRAPH_HANDLE, &[handle.pointer])?;
-        graph.set(backend::GRAPH_OPS, &[operation.pointer()])?;
+        graph.set(backend::GRAPH_OPS, &[operation.pointer])?;
         graph.finalize()?;
         Ok(ConvolutionGraph {
             graph,
@@ -162,7 +148,7 @@ impl Graph {
         mode: HeuristicMode,
     ) -> Result<Vec<Engine>, CallStatus> {
         let heuristic = self.node(&backend::ENGINEHEUR)?;
-        heuristic.set(backend::HEUR_GRAPH, &[with.graph.pointer()])?;
+        heuristic.set(backend::HEUR_GRAPH, &[with.graph.pointer])?;
         heuristic.set(backend::HEUR_BY, &[mode as i32])?;
         heuristic.finalize()?;
         let mut configs = Vec::new();
@@ -206,7 +192,7 @@ impl Graph {
     /// Makes an engine ready. cuDNN may compile it.
     pub fn plan(&self, handle: &OwnedDescriptor, engine: &Engine) -> Result<Plan, CallStatus> {
         let plan = self.node(&backend::EXECUTION_PLAN)?;
-        plan.set(backend::PLAN_CONFIG, &[engine.config.pointer()])?;
+        plan.set(backend::PLAN_CONFIG, &[engine.config.pointer])?;
         plan.set(backend::PLAN_HANDLE, &[handle.pointer])?;
         plan.finalize()?;
         let bytes = plan.get_number(backend::PLAN_WORKSPACE)?.unwrap_or(0);
@@ -226,7 +212,7 @@ impl Graph {
     ) -> Result<(), CallStatus> {
         let pack = self.node(&backend::VARIANT_PACK)?;
         pack.set(backend::PACK_IDS, &IDS)?;
-        pack.set(backend::PACK_POINTERS, &[data.x, data.w, data.y])?;
+        pack.set(backend::PACK_POINTERS, &data.tensors)?;
         pack.set(backend::PACK_WORKSPACE, &[data.workspace])?;
         pack.finalize()?;
         // SAFETY: the caller vouches for the pointers.

@@ -21,7 +21,7 @@ impl CaseRunner<'_> {
         emit(SuiteEvent::cudnn(format!(
             "requesting engines for the {what}"
         )));
-        let graph = Graph::open(self.cudnn.functions.0).map_err(refused)?;
+        let graph = Graph::resolve(self.cudnn.0).map_err(refused)?;
         let with = graph.describe(self.handle, case).map_err(refused)?;
         let mut passed_over = WorstRefusal::new(self.version);
         for mode in [HeuristicMode::Fast, HeuristicMode::Fallback] {

@@ -21,7 +21,7 @@ impl Operands {
     /// Creates the numbers for a case.
     pub fn for_case(case: &Case) -> Self {
         let shape = case.shape;
-        let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
+        let (x, w, y) = (count(shape.x), count(shape.w), count(shape.y()));
         let kind = Kind::for_case(case);
         // A product has only one large factor: the gradient of the input has no `x`.
         let [of_x, of_w, of_y] = match kind {
@@ -33,7 +33,7 @@ impl Operands {
             x: kind.numbers(x, 1, of_x),
             w: kind.numbers(w, 2, of_w),
             y: kind.numbers(y, 3, of_y),
-            bias: kind.numbers(shape.k, 4, of_x),
+            bias: kind.numbers(shape.w[0], 4, of_x),
         }
     }
 }
@@ -128,7 +128,7 @@ impl Reference {
 pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
     let shape = case.shape;
     let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
-    let [filters, channels, _, _] = shape.filter();
+    let ([images, channels, in_h, in_w], [filters, _, filter_h, filter_w]) = (shape.x, shape.w);
     let [_, _, out_h, out_w] = shape.y();
     let operation = case.operation;
     let [ones, others, _] = operation.operands([&operands.x[..], &operands.w, &operands.y]);
@@ -136,7 +136,7 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
     let [one_step, other_step, to_step] = operation.operands([1, 1, 0]);
     let mut result = vec![Expected::default(); count(case.result())];
     let sums: &mut [Expected] = &mut result;
-    for n in 0..shape.n {
+    for n in 0..images {
         for k in 0..filters {
             for place in 0..out_h * out_w {
                 let (row, column) = divide(place, out_w);
@@ -146,18 +146,18 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
                 while c < channels {
                     // Relative to the padding's edge, so that no number is negative.
                     let (down, mut right) = (row * step_h + r, column * step_w);
-                    let mut w = ((k * channels + c) * shape.r + r) * shape.s;
-                    let end = w + shape.s;
+                    let mut w = ((k * channels + c) * filter_h + r) * filter_w;
+                    let end = w + filter_w;
                     while w < end && right < pad_w {
                         w += 1;
                         right += 1;
                     }
-                    if w < end && down >= pad_h && down < pad_h + shape.h {
-                        let image = n * shape.c + c;
-                        let x = (image * shape.h + down - pad_h) * shape.w + right - pad_w;
+                    if w < end && down >= pad_h && down < pad_h + in_h {
+                        let image = n * channels + c;
+                        let x = (image * in_h + down - pad_h) * in_w + right - pad_w;
                         let [mut one, mut other, mut to] = operation.operands([x, w, y]);
                         while w < end
-                            && right < pad_w + shape.w
+                            && right < pad_w + in_w
                             && to < sums.len()
                             && one < ones.len()
                             && other < others.len()
@@ -174,7 +174,7 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
                         }
                     }
                     r += 1;
-                    if r == shape.r {
+                    if r == filter_h {
                         (c, r) = (c + 1, 0);
                     }
                 }

@@ -14,7 +14,6 @@ use crate::runtime::driver::device_memory::{Breach, CurrentContext, Memory, POIS
 use crate::runtime::facts::{ComputeCapability, Version};
 use crate::runtime::loader::{file_name, is_pipe};
 use crate::runtime::system::platform::Library;
-use std::cell::Cell;
 
 /// The largest workspace. It limits the guard's GPU memory to 64 MiB, since its other buffers are small.
 const MOST_WORKSPACE: usize = 48 * MIB;
@@ -30,7 +29,7 @@ pub struct CaseRunner<'a> {
     /// `true` if a program waits for the test.
     pub is_quick: bool,
     /// The GPU's memory before the current convolution: other programs may allocate and free memory meanwhile.
-    pub memory_before: Cell<Option<Memory>>,
+    pub memory_before: Option<Memory>,
 }
 
 impl CaseRunner<'_> {
@@ -53,15 +52,17 @@ impl CaseRunner<'_> {
         let (shape, data_type, layout) = (case.shape, case.data_type, case.layout);
         let tensor = |dims| self.cudnn.tensor(dims, data_type, layout);
         let fused = if case.operation == Operation::Fused {
-            Some([tensor([1, shape.k, 1, 1])?, self.cudnn.relu()?])
+            Some([tensor([1, shape.w[0], 1, 1])?, self.cudnn.relu()?])
         } else {
             None
         };
         Ok(Descriptors {
             handle: self.handle,
-            x: tensor(shape.x())?,
-            w: self.cudnn.filter(shape.filter(), data_type, layout)?,
-            y: tensor(shape.y())?,
+            tensors: [
+                tensor(shape.x)?,
+                self.cudnn.filter(shape.w, data_type, layout)?,
+                tensor(shape.y())?,
+            ],
             convolution: self.cudnn.convolution(&shape, data_type)?,
             fused,
         })
@@ -87,7 +88,13 @@ impl CaseRunner<'_> {
         }
         let mut by = |algorithm: Algorithm| {
             emit(case.running(algorithm));
-            self.run_algorithm(case, &with, algorithm, reference)
+            let bytes = self.cudnn.workspace(case.operation, &with, algorithm);
+            let bytes = bytes.map_err(|status| self.refused(status, Some(algorithm)))?;
+            self.compute(case, algorithm, bytes, reference, &|data| {
+                let (operation, cudnn) = (case.operation, &self.cudnn);
+                // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN requires.
+                unsafe { cudnn.convolve(operation, &with, algorithm, data, bytes) }
+            })
         };
         let mut passed_over = WorstRefusal::new(self.version);
         let usual = Algorithm::usual(case.operation);
@@ -101,7 +108,10 @@ impl CaseRunner<'_> {
         if matches!(case.operation, Operation::Forward | Operation::Fused) {
             let offers = self.cudnn.heuristic_algorithms(&with).unwrap_or_default();
             for (algorithm, math) in offers {
-                if usual.contains(&algorithm) || self.set_math(case, &with, math).is_err() {
+                // Strict single precision keeps its math type.
+                let keeps_math = case.data_type.is_strict();
+                let set_math = || self.cudnn.set_math(&with.convolution, math);
+                if usual.contains(&algorithm) || !keeps_math && set_math().is_err() {
                     continue;
                 }
                 match by(algorithm) {
@@ -111,30 +121,6 @@ impl CaseRunner<'_> {
             }
         }
         Err(passed_over.into_failure())
-    }
-
-    /// Sets the math type of an algorithm, unless the case requires strict single precision.
-    fn set_math(&self, case: &Case, with: &Descriptors<'_>, math: i32) -> Result<(), CallStatus> {
-        if case.data_type.is_strict() {
-            return Ok(());
-        }
-        self.cudnn.set_math(&with.convolution, math)
-    }
-
-    fn run_algorithm(
-        &self,
-        case: &Case,
-        with: &Descriptors<'_>,
-        algorithm: Algorithm,
-        reference: &Reference,
-    ) -> Result<CaseSuccess, CaseFailure> {
-        let bytes = self.cudnn.workspace(case.operation, with, algorithm);
-        let bytes = bytes.map_err(|status| self.refused(status, Some(algorithm)))?;
-        self.compute(case, algorithm, bytes, reference, &|data| {
-            let (operation, cudnn) = (case.operation, &self.cudnn);
-            // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN requires.
-            unsafe { cudnn.convolve(operation, with, algorithm, data, bytes) }
-        })
     }
 
     /// Computes on the GPU with a workspace of `bytes`, unless that is too large, and compares the result. `convolve`
@@ -157,16 +143,16 @@ impl CaseRunner<'_> {
         } = reference;
         let (shape, data_type, layout) = (case.shape, case.data_type, case.layout);
         let buffer = |count| self.current.buffer(data_type.bytes(count)).map_err(gpu);
-        let x = buffer(count(shape.x()))?;
-        let w = buffer(count(shape.filter()))?;
+        let x = buffer(count(shape.x))?;
+        let w = buffer(count(shape.w))?;
         let y = buffer(count(shape.y()))?;
         let fused = case.operation == Operation::Fused;
         let z = buffer(if fused { count(shape.y()) } else { 0 })?;
-        let bias = buffer(if fused { shape.k } else { 0 })?;
+        let bias = buffer(if fused { shape.w[0] } else { 0 })?;
         let workspace = self.current.buffer(bytes).map_err(gpu)?;
         let [first, second, (result, ..)] = case.operation.operands([
-            (&x, shape.x(), &operands.x),
-            (&w, shape.filter(), &operands.w),
+            (&x, shape.x, &operands.x),
+            (&w, shape.w, &operands.w),
             (&y, shape.y(), &operands.y),
         ]);
         for (buffer, dims, values) in [first, second] {
@@ -179,9 +165,7 @@ impl CaseRunner<'_> {
             z.write(&zeros).map_err(gpu)?;
         }
         let data = DeviceTensors {
-            x: x.pointer(),
-            w: w.pointer(),
-            y: y.pointer(),
+            tensors: [x.pointer(), w.pointer(), y.pointer()],
             z: z.pointer(),
             bias: bias.pointer(),
             workspace: workspace.pointer(),
@@ -222,7 +206,7 @@ impl CaseRunner<'_> {
 
     /// Creates the failure of a call, with cuDNN's message and the GPU's state.
     pub fn refused(&self, status: CallStatus, algorithm: Option<Algorithm>) -> CaseFailure {
-        let before = self.memory_before.get();
+        let before = self.memory_before;
         refused_by(&self.cudnn, self.current, status, algorithm, before)
     }
 }

@@ -14,7 +14,6 @@ use crate::runtime::driver::device_memory::CurrentContext;
 use crate::runtime::driver::{BusyDevice, devices, query};
 use crate::runtime::facts::{Finding, Verdict, Version};
 use crate::runtime::system::platform::Library;
-use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -101,7 +100,7 @@ pub fn run_kinds(
         if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
             return Err(failed(&CaseFailure::Full { free }));
         }
-        let cudnn = Cudnn::open(main_library);
+        let cudnn = Cudnn(main_library);
         clock = Instant::now();
         emit(SuiteEvent::cudnn("creating a handle"));
         let handle = cudnn.handle().map_err(|status| {
@@ -109,7 +108,7 @@ pub fn run_kinds(
             failed(&failure)
         })?;
         let start = (entered, milliseconds(clock));
-        let suite = Suite {
+        let mut suite = Suite {
             runner: CaseRunner {
                 cudnn,
                 handle: &handle,
@@ -117,13 +116,13 @@ pub fn run_kinds(
                 version,
                 capability: device.capability,
                 is_quick: scope.extent == Extent::Quick,
-                memory_before: Cell::new(None),
+                memory_before: None,
             },
             device: &name,
             in_program: scope.in_program,
-            is_new: scope.is_new(device.capability),
-            first_failed: Cell::new(false),
-            refused: Cell::new(if scope.graph_only { u8::MAX } else { 0 }),
+            is_new: (scope.newest_gpu).is_some_and(|newest| device.capability > newest),
+            first_failed: false,
+            refused: if scope.graph_only { u8::MAX } else { 0 },
         };
         suite.run_cases(kinds, start, emit);
         Ok(())
@@ -172,14 +171,14 @@ struct Suite<'a> {
     /// `true` if this GPU or this cuDNN is newer than the tables.
     is_new: bool,
     /// `true` if the convolution that every cuDNN computes has failed: then other refusals count too.
-    first_failed: Cell<bool>,
+    first_failed: bool,
     /// The formats that the legacy API refused, one bit each. The graph API's refusal of these counts too. All bits are
     /// set if there is only the graph API.
-    refused: Cell<u8>,
+    refused: u8,
 }
 
 impl Suite<'_> {
-    fn run_cases(&self, kinds: &[Case], start: (f64, f64), emit: &mut dyn FnMut(SuiteEvent)) {
+    fn run_cases(&mut self, kinds: &[Case], start: (f64, f64), emit: &mut dyn FnMut(SuiteEvent)) {
         let (mut start, mut failed, mut known) = (Some(start), 0, Vec::new());
         let mut declined = 0;
         for case in kinds {
@@ -201,7 +200,7 @@ impl Suite<'_> {
     }
 
     fn run_case(
-        &self,
+        &mut self,
         case: Case,
         start: Option<(f64, f64)>,
         known: &mut Vec<Rc<Reference>>,
@@ -212,8 +211,7 @@ impl Suite<'_> {
         row.start = start;
         let reference = Reference::get(known, &case);
         let clock = Instant::now();
-        let memory = self.runner.current.memory();
-        self.runner.memory_before.set(memory);
+        self.runner.memory_before = self.runner.current.memory();
         let result = match (self.runner.unsupported_reason(&case), case.api) {
             (Some(reason), _) => Err(CaseFailure::Unsupported(reason)),
             (None, Api::Graph) => self.runner.run_engines(&case, &reference, emit),
@@ -254,8 +252,7 @@ impl Suite<'_> {
                         let failed = row.verdict == Verdict::Fail;
                         row.declined =
                             failed && case.api == Api::Legacy && failure.is_declined(version);
-                        self.first_failed
-                            .set(self.first_failed.get() || failed && is_basic);
+                        self.first_failed |= failed && is_basic;
                         match failure {
                             CaseFailure::Rounded { .. } => Control::Continue,
                             CaseFailure::Breach { .. } if !failed => Control::Continue,
@@ -278,16 +275,16 @@ impl Suite<'_> {
 
     /// Returns `true` if a refusal counts as a fault: a refusal of the convolution that every cuDNN computes, and every
     /// later refusal. New GPUs or versions may not offer it yet.
-    fn counts(&self, case: &Case, is_basic: bool, failure: &CaseFailure) -> bool {
+    fn counts(&mut self, case: &Case, is_basic: bool, failure: &CaseFailure) -> bool {
         let version = self.runner.version;
         let bit = 1 << case.data_type as u8;
         if case.api == Api::Graph {
-            return self.refused.get() & bit != 0;
+            return self.refused & bit != 0;
         }
         if failure.left_out(version, true).is_none() && !failure.is_rounded() {
-            self.refused.set(self.refused.get() | bit);
+            self.refused |= bit;
         }
-        (is_basic || self.first_failed.get()) && !(self.is_new && failure.is_not_supported(version))
+        (is_basic || self.first_failed) && !(self.is_new && failure.is_not_supported(version))
     }
 }
 

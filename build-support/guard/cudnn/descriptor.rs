@@ -12,8 +12,6 @@ use std::ffi::c_int;
 pub const FLOAT: c_int = 0;
 const HALF: c_int = 2;
 const BFLOAT16: c_int = 9;
-const NCHW: c_int = 0;
-const NHWC: c_int = 1;
 /// `cudnnConvolutionMode_t` of networks.
 pub const CROSS_CORRELATION: c_int = 1;
 const RELU: c_int = 1;
@@ -34,7 +32,7 @@ impl Cudnn {
             "cudnnDestroyTensorDescriptor",
             "cudnnSetTensor4dDescriptor",
         ];
-        self.sized(calls, [order(layout), data_type_number(data_type)], dims)
+        self.sized(calls, [layout as c_int, data_type_number(data_type)], dims)
     }
 
     pub fn filter(
@@ -49,7 +47,7 @@ impl Cudnn {
             "cudnnSetFilter4dDescriptor",
         ];
         // The order of type and layout is the reverse of a tensor's.
-        self.sized(calls, [data_type_number(data_type), order(layout)], dims)
+        self.sized(calls, [data_type_number(data_type), layout as c_int], dims)
     }
 
     fn sized(
@@ -61,7 +59,7 @@ impl Cudnn {
         let descriptor = self.create(create, destroy)?;
         let (pointer, a, b, c, d) = (descriptor.pointer, int(a), int(b), int(c), int(d));
         // SAFETY: the descriptor is alive.
-        unsafe { (self.functions).set_sizes(set, pointer, first, second, a, b, c, d)? };
+        unsafe { self.set_sizes(set, pointer, first, second, a, b, c, d)? };
         Ok(descriptor)
     }
 
@@ -78,10 +76,7 @@ impl Cudnn {
         let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad.map(int), shape.stride.map(int));
         let (pointer, mode) = (convolution.pointer, CROSS_CORRELATION);
         // SAFETY: the descriptor is alive.
-        unsafe {
-            self.functions
-                .set_convolution(pointer, pad_h, pad_w, step_h, step_w, 1, 1, mode, FLOAT)?
-        };
+        unsafe { self.set_convolution(pointer, pad_h, pad_w, step_h, step_w, 1, 1, mode, FLOAT)? };
         // The default lets Ampere and later round single precision to TF32.
         let math = match data_type {
             DataType::F32 => FMA_MATH,
@@ -95,7 +90,7 @@ impl Cudnn {
     /// Sets the `cudnnMathType_t`.
     pub fn set_math(&self, convolution: &OwnedDescriptor, math: i32) -> Result<(), CallStatus> {
         // SAFETY: the descriptor is alive.
-        unsafe { self.functions.set_math(convolution.pointer, math) }
+        unsafe { self.set_math_type(convolution.pointer, math) }
     }
 
     /// Creates a ReLU. A fused convolution refuses any other treatment of NaN.
@@ -106,7 +101,7 @@ impl Cudnn {
         )?;
         let pointer = relu.pointer;
         // SAFETY: the descriptor is alive.
-        unsafe { (self.functions).set_activation(pointer, RELU, NOT_PROPAGATE_NAN, 0.0)? };
+        unsafe { self.set_activation(pointer, RELU, NOT_PROPAGATE_NAN, 0.0)? };
         Ok(relu)
     }
 }
@@ -116,12 +111,5 @@ pub fn data_type_number(data_type: DataType) -> c_int {
         DataType::F32 | DataType::Tf32 => FLOAT,
         DataType::F16 => HALF,
         DataType::Bf16 => BFLOAT16,
-    }
-}
-
-fn order(layout: Layout) -> c_int {
-    match layout {
-        Layout::Nchw => NCHW,
-        Layout::Nhwc => NHWC,
     }
 }

@@ -3,33 +3,22 @@
 //! A broken cuDNN may crash the process in any of them: they are called in the child.
 
 use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
-use crate::runtime::cudnn::signatures::{AlgorithmPerf, Destroy, Functions, Opaque};
+pub use crate::runtime::cudnn::signatures::Cudnn;
+use crate::runtime::cudnn::signatures::{AlgorithmPerf, Destroy, Opaque};
 use crate::runtime::cudnn::status::int;
 use crate::runtime::cudnn::{Algorithm, Operation};
 use crate::runtime::driver::call::{CallStatus, address};
-use crate::runtime::system::platform::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
 
 /// A limit above the number of algorithms.
 const MOST_OFFERS: usize = 16;
 
-/// cuDNN, ready to be called.
-#[derive(Clone, Copy)]
-pub struct Cudnn {
-    pub(crate) functions: Functions,
-}
-
 impl Cudnn {
-    pub fn open(main_library: Library) -> Self {
-        let functions = Functions(main_library);
-        Self { functions }
-    }
-
     /// Returns cuDNN's message about the last failed call on this thread, on one line; empty if there is none. The
     /// function exists since 9.0.
     pub fn last_error(&self) -> String {
-        let Some(address) = self.functions.0.symbol("cudnnGetLastErrorString") else {
+        let Some(address) = self.0.symbol("cudnnGetLastErrorString") else {
             return String::new();
         };
         // SAFETY: the type is that of cudnn.h.
@@ -48,11 +37,11 @@ impl Cudnn {
         destroy: &'static str,
     ) -> Result<OwnedDescriptor, CallStatus> {
         let mut pointer: Opaque = std::ptr::null_mut();
-        let destroy = address(self.functions.0, destroy)?;
+        let destroy = address(self.0, destroy)?;
         // SAFETY: the type is that of cudnn.h, and `pointer` outlives the call.
         unsafe {
             let destroy: Destroy = transmute(destroy);
-            self.functions.create(create, &mut pointer)?;
+            self.create_object(create, &mut pointer)?;
             Ok(OwnedDescriptor { pointer, destroy })
         }
     }
@@ -68,16 +57,17 @@ impl Cudnn {
         &self,
         with: &Descriptors,
     ) -> Result<Vec<(Algorithm, i32)>, CallStatus> {
+        let [x, w, y] = with.pointers();
         let mut offers = [AlgorithmPerf::default(); MOST_OFFERS];
         let mut count: c_int = 0;
         // SAFETY: handle and descriptors are alive, and `offers` has `MOST_OFFERS` places.
         unsafe {
-            self.functions.algorithms(
+            self.heuristic(
                 with.handle.pointer,
-                with.x.pointer,
-                with.w.pointer,
+                x,
+                w,
                 with.convolution.pointer,
-                with.y.pointer,
+                y,
                 int(MOST_OFFERS),
                 &mut count,
                 offers.as_mut_ptr(),
@@ -104,13 +94,12 @@ impl Cudnn {
             Operation::BackwardData => "cudnnGetConvolutionBackwardDataWorkspaceSize",
             Operation::BackwardFilter => "cudnnGetConvolutionBackwardFilterWorkspaceSize",
         };
-        let tensors = [with.x.pointer, with.w.pointer, with.y.pointer];
-        let [first, second, result] = operation.operands(tensors);
+        let [first, second, result] = operation.operands(with.pointers());
         let (handle, convolution, by) = (with.handle.pointer, with.convolution.pointer, by.number);
         let mut bytes = 0;
         // SAFETY: handle and descriptors are alive, and the number outlives the call.
         unsafe {
-            self.functions.workspace(
+            self.workspace_size(
                 call,
                 handle,
                 first,
@@ -139,11 +128,7 @@ impl Cudnn {
     ) -> Result<(), CallStatus> {
         let factor = |value: &'static f32| std::ptr::from_ref(value).cast::<c_void>();
         let (one, zero) = (factor(&1.0), factor(&0.0));
-        let (x, w, y) = (
-            (with.x.pointer, data.x),
-            (with.w.pointer, data.w),
-            (with.y.pointer, data.y),
-        );
+        let ([x, w, y], [x_data, w_data, y_data]) = (with.pointers(), data.tensors);
         let (handle, convolution) = (with.handle.pointer, with.convolution.pointer);
         let call = match operation {
             Operation::Forward => "cudnnConvolutionForward",
@@ -156,33 +141,33 @@ impl Cudnn {
                 // SAFETY: handle and descriptors are alive, and the caller vouches for the rest. `z`, which is
                 // multiplied by 0 and added, has the output's descriptor.
                 return unsafe {
-                    self.functions.convolve_fused(
+                    self.convolve_fused(
                         handle,
                         one,
-                        x.0,
-                        x.1,
-                        w.0,
-                        w.1,
+                        x,
+                        x_data,
+                        w,
+                        w_data,
                         convolution,
                         by.number,
                         data.workspace,
                         bytes,
                         zero,
-                        y.0,
+                        y,
                         data.z,
                         bias.pointer,
                         data.bias,
                         relu.pointer,
-                        y.0,
-                        y.1,
+                        y,
+                        y_data,
                     )
                 };
             }
         };
-        let [first, second, result] = operation.operands([x, w, y]);
+        let [first, second, result] = operation.operands([(x, x_data), (w, w_data), (y, y_data)]);
         // SAFETY: handle and descriptors are alive, and the caller vouches for the rest.
         unsafe {
-            self.functions.convolve(
+            self.convolve_operands(
                 call,
                 handle,
                 one,
@@ -204,13 +189,9 @@ impl Cudnn {
 
 /// The data of a convolution on the GPU.
 pub struct DeviceTensors {
-    /// The input, or its gradient.
-    pub x: *mut c_void,
-    /// The filters, or their gradient.
-    pub w: *mut c_void,
-    /// The output, or its gradient.
-    pub y: *mut c_void,
-    /// For a fused convolution: as many numbers as `y`, which are multiplied by 0.
+    /// The input, the filters and the output, or their gradients.
+    pub tensors: [*mut c_void; 3],
+    /// For a fused convolution: as many numbers as the output, which are multiplied by 0.
     pub z: *mut c_void,
     /// For a fused convolution.
     pub bias: *mut c_void,

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::mem::transmute;
 
 functions! {
-    pub struct BackendFunctions {
+    pub struct Graph {
         create = "cudnnBackendCreateDescriptor"(kind: c_int, descriptor: *mut Opaque);
         destroy = "cudnnBackendDestroyDescriptor"(descriptor: Opaque);
         finalize = "cudnnBackendFinalize"(descriptor: Opaque);
@@ -127,31 +127,26 @@ pub const OF_BACKWARD_FILTER: [c_int; 4] = [712, 716, 715, 717];
 
 /// A descriptor, destroyed when dropped. The descriptors that it contains must outlive it.
 pub struct Node {
-    functions: BackendFunctions,
+    functions: Graph,
     kind: &'static DescriptorKind,
-    pointer: Opaque,
+    pub pointer: Opaque,
 }
 
-impl Node {
-    pub fn new(
-        functions: BackendFunctions,
-        kind: &'static DescriptorKind,
-    ) -> Result<Self, CallStatus> {
+impl Graph {
+    pub fn node(self, kind: &'static DescriptorKind) -> Result<Node, CallStatus> {
         let mut pointer: Opaque = std::ptr::null_mut();
         // SAFETY: `pointer` outlives the call.
-        let created = unsafe { functions.create(kind.number, &mut pointer) };
+        let created = unsafe { self.create(kind.number, &mut pointer) };
         created.map_err(|failed| failed.in_call(kind.create))?;
-        Ok(Self {
-            functions,
+        Ok(Node {
+            functions: self,
             kind,
             pointer,
         })
     }
+}
 
-    pub fn pointer(&self) -> Opaque {
-        self.pointer
-    }
-
+impl Node {
     /// Sets values.
     pub fn set<Value>(
         &self,

@@ -2,18 +2,20 @@
 
 use crate::runtime::cudnn::signatures::{Destroy, Opaque};
 
-/// The arguments of a convolution without its data. For a gradient, `x`, `w` and `y` describe the gradients too.
+/// The arguments of a convolution without its data.
 pub struct Descriptors<'a> {
     pub handle: &'a OwnedDescriptor,
-    /// The input.
-    pub x: OwnedDescriptor,
-    /// The filters.
-    pub w: OwnedDescriptor,
-    /// The output.
-    pub y: OwnedDescriptor,
+    /// The input, the filters and the output, or their gradients.
+    pub tensors: [OwnedDescriptor; 3],
     pub convolution: OwnedDescriptor,
     /// For a fused convolution: the bias, a number for each output channel, and `Cudnn::relu`.
     pub fused: Option<[OwnedDescriptor; 2]>,
+}
+
+impl Descriptors<'_> {
+    pub fn pointers(&self) -> [Opaque; 3] {
+        self.tensors.each_ref().map(|tensor| tensor.pointer)
+    }
 }
 
 pub struct OwnedDescriptor {

@@ -6,20 +6,10 @@ use crate::runtime::facts::codec::named;
 /// A convolution (a cross-correlation, as in neural networks). Pairs are height first, then width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Images.
-    pub n: usize,
-    /// Input channels.
-    pub c: usize,
-    /// Height of the input.
-    pub h: usize,
-    /// Width of the input.
-    pub w: usize,
-    /// Output channels.
-    pub k: usize,
-    /// Height of the filter.
-    pub r: usize,
-    /// Width of the filter.
-    pub s: usize,
+    /// The dimensions of the input: images, channels, height, width.
+    pub x: [usize; 4],
+    /// The dimensions of the filters: output channels, input channels, height, width.
+    pub w: [usize; 4],
     /// Zeros on each side.
     pub pad: [usize; 2],
     /// Step between two positions of the filter.
@@ -27,18 +17,9 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the dimensions of the input: images, channels, height, width.
-    pub const fn x(&self) -> [usize; 4] {
-        [self.n, self.c, self.h, self.w]
-    }
-
-    /// Returns the dimensions of the filters: output channels, input channels, height, width.
-    pub fn filter(&self) -> [usize; 4] {
-        [self.k, self.c, self.r, self.s]
-    }
-
     /// Returns the dimensions of the output: images, channels, height, width.
     pub fn y(&self) -> [usize; 4] {
+        let ([n, _, height, width], [k, _, filter_h, filter_w]) = (self.x, self.w);
         let ([pad_h, pad_w], [step_h, step_w]) = (self.pad, self.stride);
         let out = |size: usize, pad: usize, filter: usize, step: usize| {
             (size + 2 * pad)
@@ -46,21 +27,21 @@ impl Shape {
                 .map_or(0, |steps| quotient(steps, step) + 1)
         };
         [
-            self.n,
-            self.k,
-            out(self.h, pad_h, self.r, step_h),
-            out(self.w, pad_w, self.s, step_w),
+            n,
+            k,
+            out(height, pad_h, filter_h, step_h),
+            out(width, pad_w, filter_w, step_w),
         ]
     }
 }
 
-/// The order of a tensor's numbers in memory.
+/// The order of a tensor's numbers in memory. The number is the `cudnnTensorFormat_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Channel by channel.
-    Nchw,
+    Nchw = 0,
     /// All channels of a pixel side by side.
-    Nhwc,
+    Nhwc = 1,
 }
 
 named!(Layout {

@@ -12,17 +12,17 @@ pub type Data = *const c_void;
 pub type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
 
 functions! {
-    pub struct Functions {
+    pub struct Cudnn {
         set_convolution = "cudnnSetConvolution2dDescriptor"(
             convolution: Opaque, pad_h: c_int, pad_w: c_int, step_h: c_int, step_w: c_int,
             dilation_h: c_int, dilation_w: c_int, mode: c_int, data_type: c_int
         );
-        set_math = "cudnnSetConvolutionMathType"(convolution: Opaque, math: c_int);
+        set_math_type = "cudnnSetConvolutionMathType"(convolution: Opaque, math: c_int);
         // ReLU has no bound.
         set_activation = "cudnnSetActivationDescriptor"(
             activation: Opaque, kind: c_int, nan: c_int, bound: f64
         );
-        algorithms = "cudnnGetConvolutionForwardAlgorithm_v7"(
+        heuristic = "cudnnGetConvolutionForwardAlgorithm_v7"(
             handle: Opaque, x: Opaque, w: Opaque, convolution: Opaque, y: Opaque,
             capacity: c_int, count: *mut c_int, results: *mut AlgorithmPerf
         );
@@ -32,17 +32,17 @@ functions! {
             zero: Data, z: Opaque, z_data: Data, bias: Opaque, bias_data: Data,
             activation: Opaque, y: Opaque, y_data: Opaque
         );
-        [name] create(object: *mut Opaque);
+        [name] create_object(object: *mut Opaque);
         // A tensor's layout comes before its type, and a filter's type before its layout.
         [name] set_sizes(
             tensor: Opaque, first: c_int, second: c_int, a: c_int, b: c_int, c: c_int, d: c_int
         );
         // For the order of the tensors, see `Operation::operands`.
-        [name] workspace(
+        [name] workspace_size(
             handle: Opaque, first: Opaque, second: Opaque, convolution: Opaque, result: Opaque,
             algorithm: c_int, bytes: *mut usize
         );
-        [name] convolve(
+        [name] convolve_operands(
             handle: Opaque, one: Data, first: Opaque, first_data: Data, second: Opaque, second_data: Data,
             convolution: Opaque, algorithm: c_int, workspace: Opaque, bytes: usize,
             zero: Data, result: Opaque, result_data: Opaque

@@ -4,8 +4,7 @@ use crate::runtime::binary::{Defect, Image};
 use crate::runtime::driver::{Driver, DriverProblem, MissingDriver, driver_release};
 use crate::runtime::facts::Finding;
 use crate::runtime::loader::{SearchPath, Unfit, search_path};
-use crate::runtime::system;
-use crate::runtime::system::{DRIVER, DRIVER_IN_WSL, platform};
+use crate::runtime::system::{self, DRIVER, DRIVER_IN_WSL, platform};
 use std::path::Path;
 
 /// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH` and `CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE`: the library does not match the

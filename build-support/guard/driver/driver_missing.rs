@@ -2,8 +2,7 @@
 
 use crate::runtime::binary::{Defect, Image};
 use crate::runtime::driver::container::{Container, variable};
-use crate::runtime::system;
-use crate::runtime::system::DRIVER;
+use crate::runtime::system::{self, DRIVER};
 use std::path::Path;
 
 /// NixOS's directory of the driver's libraries.

@@ -4,8 +4,7 @@
 use crate::runtime::driver::container::{Container, variable};
 use crate::runtime::driver::{ENOENT, RefusedRequest};
 use crate::runtime::facts::is_number;
-use crate::runtime::system;
-use crate::runtime::system::by_system;
+use crate::runtime::system::{self, by_system};
 use std::path::Path;
 
 /// The variable that chooses among the GPUs.

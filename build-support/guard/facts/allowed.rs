@@ -39,16 +39,14 @@ impl Allowed {
         ids.filter(|id| FindingId::parse(id).is_none()).collect()
     }
 
-    pub fn contains(&self, id: &str) -> bool {
+    pub fn contains(&self, id: FindingId) -> bool {
         self.allowed_by(id).is_some()
     }
 
     /// Turns allowed errors into warnings, with what allows them as evidence.
     pub fn apply(&self, findings: &mut [Finding]) {
         for finding in findings {
-            if let (Some(by), Severity::Error) =
-                (self.allowed_by(finding.id.as_str()), finding.severity)
-            {
+            if let (Some(by), Severity::Error) = (self.allowed_by(finding.id), finding.severity) {
                 finding.override_severity(Severity::Warning, LABEL, by);
             }
         }
@@ -56,11 +54,11 @@ impl Allowed {
 
     /// Returns what allows an id. A contradictory build script cannot be followed, so `config-invalid` is never
     /// allowed.
-    fn allowed_by(&self, id: &str) -> Option<&'static str> {
-        if id == FindingId::ConfigInvalid.as_str() {
+    fn allowed_by(&self, id: FindingId) -> Option<&'static str> {
+        if id == FindingId::ConfigInvalid {
             return None;
         }
-        let known = self.ids.iter().find(|known| known.0 == id)?;
+        let known = self.ids.iter().find(|known| known.0 == id.as_str())?;
         Some(known.1)
     }
 }

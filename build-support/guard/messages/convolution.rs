@@ -146,8 +146,8 @@ impl FailedCase<'_> {
         let algorithm = algorithm.map_or_else(String::new, |algorithm| format!(", {algorithm}"));
         let sizes = format!(
             "x {}, w {}, padding {}, stride {}",
-            dimensions(shape.x()),
-            dimensions(shape.filter()),
+            dimensions(shape.x),
+            dimensions(shape.w),
             pair(shape.pad),
             pair(shape.stride)
         );

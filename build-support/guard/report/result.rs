@@ -230,7 +230,7 @@ impl Report {
             if platform::is_privileged() {
                 finding.without_library_path();
             }
-            let allowed = env_config.allow.contains(finding.id.as_str());
+            let allowed = env_config.allow.contains(finding.id);
             let ends = match env_config.require_gpu {
                 RequireGpu::Strict => Some(finding.id) == contents.unknown,
                 _ => {

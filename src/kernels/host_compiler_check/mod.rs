@@ -63,7 +63,7 @@ pub fn host_compiler(
         match alternatives.first() {
             _ if unchecked => {}
             // nvcc checks the version itself.
-            _ if allowed.contains(id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
+            _ if allowed.contains(id) => plan.flags.push(format!("-{UNCHECKED}")),
             Some(alternative)
                 if plan.choice == CompilerChoice::Unset
                     && compiler.make == Make::Gcc

@@ -1,5 +1,6 @@
 //! The library of kernels, and the CUDA runtime, which nvcc's host code calls.
 
+use crate::host_compiler::query::compilation;
 use crate::kernels::nvcc::missing::UnusableToolkit;
 use crate::kernels::{Cudart, Kernels, ToolFailure};
 use crate::model::{Library, Os};
@@ -70,18 +71,9 @@ impl Kernels<'_> {
         if host.platform.os == Os::Windows {
             out_dir::remove(&made.stamp);
         }
-        let triple = &host.platform.triple;
         let build = |objects: &[PathBuf]| {
-            cc::Build::new()
-                .cargo_metadata(false)
-                .cargo_warnings(false)
-                .out_dir(&out_dir)
-                .target(triple)
-                .host(host.env.var("HOST").unwrap_or(triple))
-                .opt_level(0)
-                .debug(false)
-                .objects(objects)
-                .try_compile(name)
+            let mut build = compilation(host);
+            build.out_dir(&out_dir).objects(objects).try_compile(name)
         };
         made.make_of(objects, &mut || {
             // cc adds a few objects per call, and each call of ar copies the archive. GNU's and LLVM's read a list.

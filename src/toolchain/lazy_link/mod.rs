@@ -4,6 +4,7 @@ mod import_library;
 mod trampolines;
 
 use crate::config::{Config, Link};
+use crate::host_compiler::query::compilation;
 use crate::model::{Cudnn, Os, Platform, Toolkit};
 use crate::runtime::binary::Defect;
 use crate::runtime::facts::Finding;
@@ -12,7 +13,7 @@ use crate::system::{Binary, Host, files};
 use crate::toolkit::find_library;
 use import_library::ImportLibrary;
 use std::path::{Path, PathBuf};
-use trampolines::Assembly;
+use trampolines::{Assembly, coff, elf};
 
 /// A reason why a library cannot be opened lazily.
 pub enum LazyLinkFault<'a> {
@@ -69,9 +70,9 @@ pub fn build(
     }
     let platform = &host.platform;
     let assembly = match (platform.os, platform.cpu.as_str()) {
-        (Os::Linux, "x86_64") => Some(Assembly::LinuxX86_64),
-        (Os::Linux, "aarch64") => Some(Assembly::LinuxAarch64),
-        (Os::Windows, "x86_64") if !platform.is_msvc() => Some(Assembly::WindowsX86_64),
+        (Os::Linux, "x86_64") => Some(&elf::X86_64),
+        (Os::Linux, "aarch64") => Some(&elf::AARCH64),
+        (Os::Windows, "x86_64") if !platform.is_msvc() => Some(&coff::X86_64),
         _ => None,
     };
     if assembly.is_none() && !platform.is_msvc() {
@@ -92,7 +93,7 @@ pub fn build(
         let version = cudnn.version();
         let version = version.map_or_else(String::new, |version| format!("cuDNN {version}"));
         if let (Some(dir), Some(library)) = (&cudnn.link_dir, &cudnn.link_library) {
-            wanted.push(("cudnn", dir.join(library.file(platform)), version));
+            wanted.push(("cudnn", dir.join(library.file(platform.os)), version));
         }
     }
     if let Some(toolkit) = toolkit {
@@ -138,7 +139,7 @@ impl LazyLibraries {
     /// Returns `None` for a library that opens its DLL itself, without an archive.
     fn add(
         &self,
-        assembly: Option<Assembly>,
+        assembly: Option<&Assembly>,
         host: &Host,
         name: &str,
         file: &Path,
@@ -197,13 +198,9 @@ fn exports(file: &Path, platform: &Platform) -> Result<(String, Vec<String>), Fi
 /// Assembles the source beside it, and moves the archive to its directory.
 fn assemble(host: &Host, source: &Path, name: &str, archive: &Path) -> Result<(), String> {
     let beside = source.parent().unwrap_or(source);
-    let mut build = cc::Build::new();
-    build.cargo_metadata(false).cargo_warnings(false);
-    build
-        .target(&host.platform.triple)
-        .host(&host.builder().triple);
-    build.opt_level(0).debug(false).out_dir(beside).file(source);
-    build.try_compile(name).map_err(|error| error.to_string())?;
+    let mut build = compilation(host);
+    let built = build.out_dir(beside).file(source).try_compile(name);
+    built.map_err(|error| error.to_string())?;
     let made = beside.join(format!("lib{name}.a"));
     std::fs::rename(made, archive).map_err(|error| error.to_string())
 }

@@ -276,11 +276,11 @@ fn graph_in_child() {
         return;
     };
     let shim = Library::open(shim.to_str().unwrap()).unwrap();
-    let graph = Graph::open(shim).unwrap();
+    let graph = Graph::resolve(shim).unwrap();
     let kinds = case::thorough_graph();
     for kind in &kinds {
         let shape = kind.shape;
-        let x = match graph.tensor(kind, shape.x(), 1) {
+        let x = match graph.tensor(kind, shape.x, 1) {
             Err(refused) if refused.code == Some(1008) => {
                 assert_eq!(refused.call, "cudnnBackendFinalize(TENSOR)");
                 let driver = Library::open("libcuda.so.1");
@@ -290,7 +290,7 @@ fn graph_in_child() {
             }
             x => x.unwrap(),
         };
-        let w = graph.tensor(kind, shape.filter(), 2).unwrap();
+        let w = graph.tensor(kind, shape.w, 2).unwrap();
         let y = graph.tensor(kind, shape.y(), 3).unwrap();
         let convolution = graph.convolution(kind).unwrap();
         let operation = graph.operation(kind.operation, &convolution, [&x, &w, &y]);
@@ -370,12 +370,12 @@ fn in_child() {
         return;
     }
     let library = Library::open(shim.to_str().unwrap()).unwrap();
-    let cudnn = Cudnn::open(library);
+    let cudnn = Cudnn(library);
     let mut unsupported = Vec::new();
     for kind in case::thorough() {
         let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
-        let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
-        let w = cudnn.filter(shape.filter(), data_type, layout).unwrap();
+        let x = cudnn.tensor(shape.x, data_type, layout).unwrap();
+        let w = cudnn.filter(shape.w, data_type, layout).unwrap();
         let convolution = cudnn.convolution(&shape, data_type).unwrap();
         // cuDNN computes the same output dimensions as the guard.
         match output(library, &x, &w, &convolution) {
@@ -387,7 +387,7 @@ fn in_child() {
     println!("every kind but {:?}", unsupported.first());
     // cuDNN rejects a filter with a wrong number of channels, and cuDNN 9 reports the reason.
     let (shape, data_type, layout) = (case::FIRST.shape, DataType::F32, Layout::Nchw);
-    let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
+    let x = cudnn.tensor(shape.x, data_type, layout).unwrap();
     let other = cudnn.filter([8, 4, 3, 3], data_type, layout).unwrap();
     let convolution = cudnn.convolution(&shape, data_type).unwrap();
     let refused = output(library, &x, &other, &convolution).unwrap_err();

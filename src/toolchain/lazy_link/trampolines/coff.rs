@@ -1,12 +1,12 @@
 //! The assembly for object files of Windows.
 
-use super::Parts;
+use super::Assembly;
 
 /// Each slot also has the name that code with `dllimport` reads the function's address from.
 ///
 /// The resolver saves the registers that can hold arguments: four integers, in the space that callers provide for them,
 /// and six vectors. The number of the function is in `eax`, which holds no argument.
-pub const X86_64: Parts = Parts {
+pub const X86_64: Assembly = Assembly {
     start: "    .text\n",
     function: "    .globl {name}
     .def {name}; .scl 2; .type 32; .endef

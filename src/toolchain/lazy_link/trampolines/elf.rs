@@ -1,7 +1,7 @@
 //! The assembly for ELF files. The functions are weak, since two crates of a program may contain archives of different
 //! releases.
 
-use super::Parts;
+use super::Assembly;
 
 const SLOTS: &str = "    .section .data.rel.local,\"aw\"\n    .p2align 3\n.Lslots:\n";
 const SLOT: &str = "    .quad .Lstub{index}\n";
@@ -12,7 +12,7 @@ const END: &str = "    .section .note.GNU-stack,\"\",%progbits\n";
 ///
 /// The resolver saves the registers that can hold arguments: six integers, the static chain, the number of vector
 /// registers, and eight vectors. The number of the function is on the stack.
-pub const X86_64: Parts = Parts {
+pub const X86_64: Assembly = Assembly {
     start: r#"    .section .note.gnu.property,"a"
     .p2align 3
     .long 4, 16, 5
@@ -104,7 +104,7 @@ pub const X86_64: Parts = Parts {
 ///
 /// The resolver saves the registers that can hold arguments: eight integers, the address of a structure to return, and
 /// eight vectors. The number of the function is in `w17`.
-pub const AARCH64: Parts = Parts {
+pub const AARCH64: Assembly = Assembly {
     start: r#"    .section .note.gnu.property,"a"
     .p2align 3
     .word 4, 16, 5

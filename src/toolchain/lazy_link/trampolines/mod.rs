@@ -5,8 +5,8 @@
 //! slot, and returns it. All argument registers are preserved, and the stack is as the caller left it, so the arguments
 //! of any function reach it, and an exception or a panic passes through.
 
-mod coff;
-mod elf;
+pub mod coff;
+pub mod elf;
 
 use crate::compat;
 use std::fmt::Write;
@@ -19,17 +19,9 @@ const RESOLVER: &str = concat!(
     env!("CARGO_PKG_VERSION_MINOR")
 );
 
-/// The targets whose assembly is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Assembly {
-    LinuxX86_64,
-    LinuxAarch64,
-    WindowsX86_64,
-}
-
-/// The parts of an assembly. In them, `{name}` stands for a function, `{index}` for its number, and `{slot}` for the offset
-/// of its slot.
-struct Parts {
+/// The parts of the assembly for a target. In them, `{name}` stands for a function, `{index}` for its number, and
+/// `{slot}` for the offset of its slot.
+pub struct Assembly {
     start: &'static str,
     function: &'static str,
     stub: &'static str,
@@ -46,13 +38,8 @@ struct Parts {
 impl Assembly {
     /// Returns the complete source for the functions of a library. `version` is the release that the program is built
     /// with, such as `cuDNN 9.28.0`; empty if it is unknown. The names must be [valid](is_valid).
-    pub fn text(self, soname: &str, version: &str, functions: &[String]) -> String {
-        let parts = match self {
-            Self::LinuxX86_64 => elf::X86_64,
-            Self::LinuxAarch64 => elf::AARCH64,
-            Self::WindowsX86_64 => coff::X86_64,
-        };
-        let mut out = parts.start.to_string();
+    pub fn text(&self, soname: &str, version: &str, functions: &[String]) -> String {
+        let mut out = self.start.to_string();
         let add_all = |out: &mut String, part: &str| {
             for (index, name) in functions.iter().enumerate() {
                 let slot = (8 * index).to_string();
@@ -60,12 +47,12 @@ impl Assembly {
                 out.push_str(&part.replace("{index}", &index.to_string()));
             }
         };
-        add_all(&mut out, parts.function);
-        add_all(&mut out, parts.stub);
-        out.push_str(&parts.resolver.replace("{resolver}", RESOLVER));
-        out.push_str(parts.slots);
-        add_all(&mut out, parts.slot);
-        let (count, constants) = (functions.len(), parts.constants);
+        add_all(&mut out, self.function);
+        add_all(&mut out, self.stub);
+        out.push_str(&self.resolver.replace("{resolver}", RESOLVER));
+        out.push_str(self.slots);
+        add_all(&mut out, self.slot);
+        let (count, constants) = (functions.len(), self.constants);
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
@@ -78,7 +65,7 @@ impl Assembly {
             let version = row.map_or_else(String::new, |(_, version)| format!(" cuDNN {version}"));
             let _ = writeln!(out, "    .asciz \"{name}{version}\"");
         }
-        out.push_str(parts.end);
+        out.push_str(self.end);
         out
     }
 }
