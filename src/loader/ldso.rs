@@ -234,7 +234,7 @@ impl LoadGraph {
     /// Returns the first DLL of a name. Windows does not skip unusable ones.
     fn find_dll(&self, name: &str, requester: usize) -> Result<Object, Box<Missing>> {
         let search_path = &self.path;
-        let Some(path) = search_path.dlls(name).next() else {
+        let Some(path) = search_path.program_file(name) else {
             return Err(Box::new(Missing {
                 searched: search_path.folders(),
                 ..Missing::default()

@@ -25,7 +25,8 @@ pub fn opened_by(sub_library: &str, file: &Path, cuda: u32, is_windows: bool) ->
     let opens = sub_libraries::find(sub_library).map_or(&[][..], |known| known.opens);
     let mut opened = Vec::new();
     for library in opens {
-        let mut names = Vec::from_iter(library.file_name(cuda, is_windows));
+        let mut names = Vec::new();
+        names.extend(library.file_name(cuda, is_windows));
         match library {
             CudaLibrary::Nvrtc if is_in_file => continue,
             CudaLibrary::Nvrtc if !is_windows => names.push("libnvrtc.so".to_string()),
@@ -145,9 +146,13 @@ pub fn find_suspects(
 /// the wheel of NVRTC contains `cuda_nvrtc/lib`.
 fn in_other_wheel(sub_library: &Path, name: &str) -> Option<PathBuf> {
     let wheels = sub_library.ancestors().nth(3);
-    let wheels = files_in(wheels.filter(|dir| dir.ends_with("nvidia"))?).into_iter();
-    let mut files = wheels.map(|wheel| wheel.join("lib").join(name));
-    files.find(|file| system::is_file(file))
+    for wheel in files_in(wheels.filter(|dir| dir.ends_with("nvidia"))?) {
+        let file = wheel.join("lib").join(name);
+        if system::is_file(&file) {
+            return Some(file);
+        }
+    }
+    None
 }
 
 /// Returns the version of the cuBLAS that cuDNN opens.

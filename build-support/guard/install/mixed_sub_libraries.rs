@@ -87,21 +87,11 @@ impl<'a> MixedVersions<'a> {
     /// Returns the version of most files, and the files of other versions. If two versions have equally many files, the
     /// version of the main library decides.
     pub fn odd_ones(&self) -> (Version, Vec<&'a SubLibraryFile>) {
-        let odd_ones = |version| {
-            let mut odd = Vec::new();
-            for file in &self.files {
-                if file.is_other_than(version) {
-                    odd.push(*file);
-                }
-            }
-            odd
-        };
-        let (mut most, mut odd) = (self.version, odd_ones(self.version));
-        for file in &self.files {
-            let Some(version) = file.version else {
-                continue;
-            };
-            let others = odd_ones(version);
+        let (mut most, mut odd) = (self.version, self.files.clone());
+        odd.retain(|file| file.is_other_than(most));
+        for version in self.files.iter().filter_map(|file| file.version) {
+            let mut others = self.files.clone();
+            others.retain(|file| file.is_other_than(version));
             if others.len() < odd.len() {
                 (most, odd) = (version, others);
             }

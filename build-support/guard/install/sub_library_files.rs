@@ -7,7 +7,6 @@ use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
 use crate::runtime::install::{
     Expected, FileContents, FileReader, Installed, MissingSubLibraries, mixed_sub_libraries,
 };
-use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::{LoadOrigin, SearchPath, file_name};
 use crate::runtime::system::platform::Library;
 use crate::runtime::system::{self, platform};
@@ -40,14 +39,13 @@ impl SubLibraries {
         let mut open = |name: &str, path: &Path| files.open(name, path);
         let mut reader = FileReader::new(&mut open);
         let mut read = |name: &str, path: PathBuf| reader.read(name, path);
-        let image = Image::open(main_library).ok();
         let main = read("cudnn", main_library.to_path_buf());
         // A DLL may be renamed. What it opens depends on its version.
         let major = match main.version {
             Some(version) if cfg!(windows) => version.major,
             _ => major,
         };
-        let lookup = SubLibraryLookup::new(main_library, image.as_ref(), major, search_path);
+        let lookup = SubLibraryLookup::new(main_library, major, search_path);
         let expected = Expected {
             beside: &beside(folder, major, cfg!(windows)),
             declared: &built.needs,
@@ -74,13 +72,12 @@ impl SubLibraries {
         self.installed
             .add_origins(main, &|file| search_path.origin_of(file));
         let installed = &self.installed;
-        let is_newer = |version| gpu_support::newest_before(&built.tables.gpus, version).is_some();
         let lists = [&installed.missing, &installed.missing_declared];
         for (files, is_declared) in lists.into_iter().zip([false, true]) {
             if files.is_empty() {
                 continue;
             }
-            let mut missing = MissingSubLibraries::new(installed, is_declared, &is_newer);
+            let mut missing = MissingSubLibraries::new(installed, is_declared, &built.tables.gpus);
             missing.is_uncertain |= Image::open(&installed.main.path).is_err();
             missing.looked_at = search_path.with_own(Vec::new(), true).looked_at();
             self.findings.push(missing.finding());

@@ -20,14 +20,10 @@ pub struct SubLibraryLookup<'a> {
 }
 
 impl<'a> SubLibraryLookup<'a> {
-    pub fn new(
-        main_library: &'a Path,
-        elf: Option<&Image>,
-        major: u32,
-        search_path: &SearchPath,
-    ) -> Self {
+    pub fn new(main_library: &'a Path, major: u32, search_path: &SearchPath) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
-        let elf = elf.and_then(Image::as_elf);
+        let image = Image::open(main_library).ok();
+        let elf = image.as_ref().and_then(Image::as_elf);
         let own = elf.map(|elf| search_path.of_library(elf, main_library));
         Self {
             folder,

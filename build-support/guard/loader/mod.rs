@@ -7,8 +7,6 @@ pub mod dll;
 pub mod elf;
 pub mod file_name;
 pub mod ld_so_conf;
-#[cfg(feature = "runtime")]
-pub mod library_names;
 pub mod load_origin;
 #[cfg(feature = "runtime")]
 pub mod map_failures;

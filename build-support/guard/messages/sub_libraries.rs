@@ -30,10 +30,11 @@ impl SubLibraries {
 impl MissingSubLibraries<'_> {
     /// Returns the finding, only a warning if it is uncertain. The convolutions show if files are missing.
     pub fn finding(&self) -> Finding {
-        let here = self.folder.display().to_string();
-        let version = after_space(self.release);
+        let (installed, is_beside) = (self.installed, self.is_beside());
+        let here = installed.folder().display().to_string();
+        let version = after_space(installed.version().map(|(version, _)| version));
         let mut files = Vec::new();
-        for file in self.files {
+        for file in self.files() {
             files.push(Path::new(file));
         }
         let files = names(&files);
@@ -41,21 +42,21 @@ impl MissingSubLibraries<'_> {
             true => "this program needs",
             false => "convolutions need",
         };
-        let summary = match self.is_beside {
+        let summary = match is_beside {
             true => format!(
                 "the loader does not find {files} of cuDNN{version} at `{here}`, which {user}"
             ),
             false => format!("cuDNN{version} at `{here}` is missing {files}, which {user}"),
         };
-        let help = match (self.bundled, &self.reinstall) {
+        let help = match (self.bundled, reinstall_command(&installed.main.path)) {
             (Some(major), _) => {
                 format!("install cuDNN {major}, and add its directory to LD_LIBRARY_PATH")
             }
-            _ if self.jit_only => {
+            _ if installed.jit_only => {
                 "replace it with a complete cuDNN: this one only compiles graphs at run time"
                     .to_string()
             }
-            _ if self.is_beside => {
+            _ if is_beside => {
                 format!(
                     "add `{here}` to LD_LIBRARY_PATH: the loader does not search beside this main library"
                 )
@@ -65,10 +66,10 @@ impl MissingSubLibraries<'_> {
                 "reinstall cuDNN{version} in `{here}`: the main library opens the others from there"
             ),
         };
-        let missing = Some(self.files).filter(|files| files.len() > MOST_NAMES);
+        let missing = Some(self.files()).filter(|files| files.len() > MOST_NAMES);
         let mut searched = Vec::new();
         for place in &self.looked_at {
-            if searched.is_empty() && !self.is_beside {
+            if searched.is_empty() && !is_beside {
                 searched.push(&here);
             }
             if *place != here {

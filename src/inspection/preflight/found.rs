@@ -121,8 +121,7 @@ impl PreflightInput {
     /// for the copy of a Python package, which may never use it.
     fn missing_sub_libraries(&self, installed: &Installed, unknown: &mut Vec<String>) -> Finding {
         let rows = compat::gpus(&self.platform);
-        let is_newer = |version| gpu_support::newest_before(&rows, version).is_some();
-        let mut missing = MissingSubLibraries::new(installed, false, &is_newer);
+        let mut missing = MissingSubLibraries::new(installed, false, &rows);
         let files = self.graph.missing.iter();
         let files = files.filter(|one| installed.missing.contains(&one.name));
         missing.looked_at = files.clone().flat_map(|one| one.searched.clone()).collect();

@@ -131,7 +131,7 @@ impl System {
 }
 
 /// Removes `.` and `..` from a path lexically.
-fn normalized(dir: &Path) -> PathBuf {
+pub(super) fn normalized(dir: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in dir.components() {
         match part {

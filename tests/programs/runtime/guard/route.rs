@@ -4,7 +4,7 @@ use super::program::{run, version};
 use crate::support::cache_of;
 use crate::support::installation::{Folder, compile, sound};
 use cudnn_guard::internals::binary::elf::Elf;
-use cudnn_guard::internals::binary::{Image, ld_so_cache};
+use cudnn_guard::internals::binary::ld_so_cache;
 use cudnn_guard::internals::install::sub_library_lookup::SubLibraryLookup;
 use cudnn_guard::internals::loader::system::System;
 use cudnn_guard::internals::loader::{LoadOrigin, SearchPath};
@@ -115,13 +115,12 @@ fn a_directory_of_two_lists_is_searched_for_sub_libraries_too() {
     // A library without a RUNPATH searches the program's RPATH too, and never its own directory.
     let main_library = second.file("libmain.so");
     compile("int nothing;", &main_library, &[]);
-    let image = Image::open(&main_library).unwrap();
     let rpath = SearchPath::new(&[own.into()], text(own), None, None);
-    let lookup = SubLibraryLookup::new(&main_library, Some(&image), 9, &rpath);
+    let lookup = SubLibraryLookup::new(&main_library, 9, &rpath);
     let found = lookup.search("libpart-of-a-test.so");
     assert_eq!(found, Some(first.file("libpart-of-a-test.so")));
     let none = SearchPath::new(&[], None, None, None);
-    let lookup = SubLibraryLookup::new(&main_library, Some(&image), 9, &none);
+    let lookup = SubLibraryLookup::new(&main_library, 9, &none);
     assert_eq!(lookup.search("libpart-of-a-test.so"), None);
 }
 
