@@ -13,7 +13,7 @@ use crate::runtime::facts::{ComputeCapability, CudnnTargets, Finding, Target, Ve
 #[cfg(feature = "cli")]
 use crate::runtime::judge::program_rules::DriverUser;
 #[cfg(feature = "cli")]
-use crate::runtime::judge::rules::{Gpu, SupportGap};
+use crate::runtime::judge::{Gpu, SupportGap};
 use crate::runtime::judge::{GpuSupport, NewerPtx, NewerVersion, gpu_support, rules};
 
 /// Returns the findings about unknown or known bad versions, none of which is an error.
