@@ -8,7 +8,7 @@ use crate::runtime::install::{package_owner, refusal};
 use crate::runtime::judge::{program_rules, rules};
 use crate::runtime::loader::misplaced::Wanted;
 use crate::runtime::loader::{
-    LoadOrigin, SearchPath, file_name, loader_words, map_failures, not_found, off_the_way,
+    LoadOrigin, SearchPath, file_name, loader_words, not_found, off_the_way, refused_library,
     search_path,
 };
 use crate::runtime::system::platform;
@@ -241,10 +241,10 @@ fn open(
     }
     let locate = |name: &str| search_path.program_file(name);
     for message in &messages {
-        if let Some(failure) = map_failures::find(message, &locate) {
+        if let Some(failure) = refused_library::find(message, &locate) {
             return Err(failure.finding());
         }
-        if map_failures::unread(message).is_some() {
+        if refused_library::unread(message).is_some() {
             let name = message.split(": ").next().unwrap_or_default();
             let file = locate(name).unwrap_or_else(|| PathBuf::from(name));
             return Err(refusal::finding(&file, message));

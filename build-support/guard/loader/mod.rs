@@ -9,8 +9,6 @@ pub mod file_name;
 pub mod ld_so_conf;
 pub mod load_origin;
 #[cfg(feature = "runtime")]
-pub mod map_failures;
-#[cfg(feature = "runtime")]
 pub mod misplaced;
 #[cfg(feature = "runtime")]
 pub mod not_found;
