@@ -198,10 +198,10 @@ impl LoadGraph {
                         origin: path.parent().unwrap_or(&path).to_path_buf(),
                         path: file,
                         via: Some(ld_so_conf::origin(via, &path, &self.path.system)),
-                        need: LoadPhase::Later,
                         requester: Some(requester),
                         defect: read.as_ref().err().cloned(),
                         linkage: read.unwrap_or_default(),
+                        ..Object::default()
                     });
                 }
                 Some(Err(defect)) => {

@@ -57,24 +57,17 @@ impl Installed {
     /// itself does not notice.
     pub fn mixed_versions(&self) -> Option<MixedVersions<'_>> {
         let (version, _) = self.version()?;
-        let preloaded = self.main.origin == Some(LoadOrigin::Preload);
         let mut files = vec![&self.main];
         files.extend(&self.list);
         let is_mixed = files.iter().any(|file| file.is_other_than(version));
-        is_mixed.then_some(MixedVersions {
-            files,
-            version,
-            preloaded: preloaded.then_some(&self.main.path),
-        })
+        is_mixed.then_some(MixedVersions { files, version })
     }
 }
 
-/// The files of a cuDNN whose versions differ.
+/// The files of a cuDNN whose versions differ, the main library first.
 pub struct MixedVersions<'a> {
     pub files: Vec<&'a SubLibraryFile>,
     pub version: Version,
-    /// The main library, if LD_PRELOAD names it. The other files may all have the same version.
-    pub preloaded: Option<&'a Path>,
 }
 
 impl<'a> MixedVersions<'a> {

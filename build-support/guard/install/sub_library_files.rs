@@ -57,14 +57,17 @@ impl SubLibraries {
             false => lookup.by_name(name, version),
         };
         let installed = Installed::locate(main, major, &expected, &mut find, &mut read);
-        let mut parts = Self::default();
-        for file in installed.list.iter().filter(|file| file.needed && !pinned) {
-            if !lookup.is_found(&file.name) {
-                parts.not_found.push(file.path.clone());
+        let mut not_found = Vec::new();
+        for file in &installed.list {
+            if file.needed && !pinned && !lookup.is_found(&file.name) {
+                not_found.push(file.path.clone());
             }
         }
-        parts.installed = installed;
-        parts
+        Self {
+            installed,
+            not_found,
+            ..Self::default()
+        }
     }
 
     /// Adds the findings about the files. `main` is the reason why the loader uses the main library.
@@ -72,12 +75,11 @@ impl SubLibraries {
         self.installed
             .add_origins(main, &|file| search_path.origin_of(file));
         let installed = &self.installed;
-        let lists = [&installed.missing, &installed.missing_declared];
-        for (files, is_declared) in lists.into_iter().zip([false, true]) {
-            if files.is_empty() {
+        for is_declared in [false, true] {
+            let mut missing = MissingSubLibraries::new(installed, is_declared, &built.tables.gpus);
+            if missing.files().is_empty() {
                 continue;
             }
-            let mut missing = MissingSubLibraries::new(installed, is_declared, &built.tables.gpus);
             missing.is_uncertain |= Image::open(&installed.main.path).is_err();
             missing.looked_at = search_path.with_own(Vec::new(), true).looked_at();
             self.findings.push(missing.finding());
@@ -152,13 +154,13 @@ impl<'a> ProcessFiles<'a> {
 pub fn beside(folder: &Path, major: u32, is_dll: bool) -> Vec<(String, PathBuf)> {
     let mut files = Vec::new();
     for path in files_in(folder) {
-        let file = LibraryName::of(&path);
-        let file = file.filter(|file| file.is_dll == is_dll && file.major() == Some(major));
-        let name = file.and_then(|file| file.sub_library().map(String::from));
-        files.extend(
-            name.filter(|name| !name.is_empty())
-                .map(|name| (name, path)),
-        );
+        let Some(file) = LibraryName::of(&path) else {
+            continue;
+        };
+        let is_own = file.is_dll == is_dll && file.major() == Some(major);
+        if let Some(name) = file.sub_library().filter(|name| is_own && !name.is_empty()) {
+            files.push((name.to_string(), path));
+        }
     }
     files.sort_unstable();
     files.dedup_by(|one, other| one.0 == other.0);

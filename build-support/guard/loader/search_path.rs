@@ -158,8 +158,8 @@ impl SearchPath {
         for place in &self.directories {
             match place.origin {
                 LoadOrigin::System(_) if !self.system.is_windows => system.push(place.clone()),
-                LoadOrigin::Runpath(_) | LoadOrigin::LibraryRunpath(..) => {}
-                LoadOrigin::Rpath(_) | LoadOrigin::LibraryRpath(..) if !own_first => {}
+                LoadOrigin::Runpath(..) => {}
+                LoadOrigin::Rpath(..) if !own_first => {}
                 _ => directories.push(place.clone()),
             }
         }
@@ -177,14 +177,16 @@ impl SearchPath {
 
     /// Returns a directory that is searched for every library: that of this file, else the first that exists.
     pub fn directory_for(&self, file: &Path) -> Option<&Path> {
-        let is_of_program =
-            |origin: &_| matches!(origin, LoadOrigin::Rpath(_) | LoadOrigin::Runpath(_));
-        let places = self.directories.iter();
-        let places = places.filter(|place| !is_of_program(&place.origin));
-        let mut dirs = places.map(|place| &*place.dir);
-        let mut own = dirs.clone();
-        own.find(|dir| Some(*dir) == file.parent())
-            .or_else(|| dirs.find(|dir| system::is_there(dir)))
+        let mut first = None;
+        for SearchDirectory { origin, dir } in &self.directories {
+            match origin {
+                LoadOrigin::Rpath(_, None) | LoadOrigin::Runpath(_, None) => {}
+                _ if Some(&**dir) == file.parent() => return Some(dir),
+                _ if first.is_none() && system::is_there(dir) => first = Some(&**dir),
+                _ => {}
+            }
+        }
+        first
     }
 
     /// Returns `true` if the directory of one file is searched before the directory of the other.

@@ -6,7 +6,7 @@ use crate::runtime::install::mixed_sub_libraries::{Foreign, MixedVersions};
 use crate::runtime::install::package_owner::{Owner, reinstall_command};
 #[cfg(feature = "runtime")]
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::install::{Installed, MissingSubLibraries, is_absent};
+use crate::runtime::install::{Installed, MissingSubLibraries, SubLibraryFile, is_absent};
 use crate::runtime::loader::LoadOrigin;
 use std::path::Path;
 
@@ -118,8 +118,10 @@ impl MixedVersions<'_> {
             summary += "; no convolution uses these files";
         }
         let finding = FindingId::PartsMixed.error_if(matters, summary);
-        let path = self.preloaded.map(Path::display);
-        finding.helps(path.map(|path| format!("remove `{path}` from LD_PRELOAD")))
+        let is_preloaded = |main: &&&SubLibraryFile| main.origin == Some(LoadOrigin::Preload);
+        let main = self.files.first().filter(is_preloaded);
+        // The other files may all have the same version.
+        finding.helps(main.map(|main| format!("remove `{}` from LD_PRELOAD", main.path.display())))
     }
 
     fn lines(&self) -> Vec<String> {
@@ -213,8 +215,8 @@ impl Installed {
                 (
                     true,
                     origin @ (LoadOrigin::LibraryPath(_)
-                    | LoadOrigin::Rpath(_)
-                    | LoadOrigin::Runpath(_)),
+                    | LoadOrigin::Rpath(_, None)
+                    | LoadOrigin::Runpath(_, None)),
                 ) => origin.removal(part.path),
                 _ => part.help(self.folder(), &complete),
             };

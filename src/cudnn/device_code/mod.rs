@@ -32,6 +32,11 @@ pub fn read_library(path: &Path, os: Os) -> Option<Vec<Target>> {
     if start.checked_add(size)? > library.length() {
         return None; // a truncated file: the missing code itself is not read
     }
+    targets_at(&library, start, size)
+}
+
+/// Returns the targets in a part of a file.
+fn targets_at(library: &Binary, start: u64, size: u64) -> Option<Vec<Target>> {
     fatbin::targets(size, &mut |at, length| {
         library.bytes(start.checked_add(at)?, length)
     })
@@ -49,9 +54,7 @@ pub fn search_file(path: &Path, os: Os, enough: &dyn Fn(&[Target]) -> bool) -> O
         let words = block.chunks_exact(8).zip((offset..).step_by(8));
         for (_, start) in words.filter(|(word, _)| *word == fatbin::START) {
             let size = number(&library.bytes(start + 8, 8)?, 0, 8)?.checked_add(16)?;
-            found.extend(fatbin::targets(size, &mut |at, length| {
-                library.bytes(start.checked_add(at)?, length)
-            })?);
+            found.extend(targets_at(&library, start, size)?);
         }
         offset += BLOCK;
     }

@@ -166,7 +166,7 @@ impl PreflightInput {
             let package = guard.package.clone().filter(|_| self.guards.len() > 1);
             evidence.extend(package.map(|package| ("crate", package)));
             // If the reason is unknown, the files can only be replaced, like those in an rpath.
-            let by_path = || LoadOrigin::Rpath(cudnn.installed.folder().to_path_buf());
+            let by_path = || LoadOrigin::Rpath(cudnn.installed.folder().to_path_buf(), None);
             let is_here = self.path_known && self.root.is_none();
             let is_known = |_: &LoadOrigin| is_here || self.platform.os != Os::Windows;
             let via = self.via.clone().filter(is_known).unwrap_or_else(by_path);

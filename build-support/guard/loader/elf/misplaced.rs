@@ -56,7 +56,14 @@ pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
         }
         return Some(misplaced_by_entry(file, cause, value));
     }
-    misread(&library_path, &home)
+    // An entry of LD_LIBRARY_PATH that the loader reads differently than intended.
+    for entry in library_path.split(BETWEEN) {
+        if let (_, Some(fault)) = intended_directories(entry, &home) {
+            let cause = Unsearched::Entry(entry.to_string(), fault);
+            return Some(Misplaced::new(None, cause));
+        }
+    }
+    None
 }
 
 /// Finds one of these names in or near a directory that an entry of LD_LIBRARY_PATH refers to.
@@ -88,17 +95,6 @@ pub fn by_library_path(wanted: &Wanted<'_>, library_path: &str, home: &str) -> O
     }
     let (file, cause) = found?;
     Some(misplaced_by_entry(file, cause, entries.join(":")))
-}
-
-/// Finds an entry of LD_LIBRARY_PATH that the loader reads differently than intended.
-fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
-    for entry in library_path.split(BETWEEN) {
-        if let (_, Some(fault)) = intended_directories(entry, home) {
-            let cause = Unsearched::Entry(entry.to_string(), fault);
-            return Some(Misplaced::new(None, cause));
-        }
-    }
-    None
 }
 
 /// Finds one of these names in a directory that the loader's configuration names, but its cache does not contain yet.

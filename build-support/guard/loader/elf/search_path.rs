@@ -32,9 +32,13 @@ impl SearchPath {
         // The entries as the loader reports them. It drops repeated entries of a list.
         let mut entries = Vec::new();
         for (list, separators, origin) in [
-            (rpath, ":", LoadOrigin::Rpath as fn(_) -> _),
+            (
+                rpath,
+                ":",
+                (|dir| LoadOrigin::Rpath(dir, None)) as fn(_) -> _,
+            ),
             (library_path, ":;", LoadOrigin::LibraryPath),
-            (runpath, ":", LoadOrigin::Runpath),
+            (runpath, ":", |dir| LoadOrigin::Runpath(dir, None)),
         ] {
             let (list, mut known) = (list.unwrap_or_default(), BTreeSet::new());
             let (list, separators) = (list.as_encoded_bytes(), separators.as_bytes());
@@ -83,8 +87,8 @@ impl SearchPath {
         let mut places = self.directories.iter();
         let in_system = places.any(|place| place.is_system() && file.parent() == Some(&*place.dir));
         let is_cached = || {
-            let files = name.to_str().map(|name| self.system.cached(name));
-            files.is_some_and(|files| files.iter().any(|one| one == file))
+            let cached = self.system.cached(&name.to_string_lossy());
+            cached.iter().any(|one| one == file)
         };
         match hit {
             // The cache is searched before the system's directories, and also names the files in them.
