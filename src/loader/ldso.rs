@@ -74,8 +74,7 @@ impl LoadGraph {
 
     /// Returns `true` for a Windows program, for which names ignore case.
     pub fn is_windows(&self) -> bool {
-        let program = self.objects.first();
-        program.is_some_and(|program| program.linkage.is_pe)
+        self.path.system.is_windows
     }
 
     fn is_same(&self, one: &str, other: &str) -> bool {

@@ -12,8 +12,6 @@ use crate::runtime::system;
 use crate::runtime::system::by_system;
 use std::path::{Path, PathBuf};
 
-/// The CUDA runtime. cuDNN contains it, but one of its sub-libraries opens it anyway.
-const CUDART: &str = by_system!("libcudart.so", "cudart64_");
 const NVRTC: &str = by_system!("libnvrtc.so", "nvrtc64_");
 const BUILTINS: &str = by_system!("libnvrtc-builtins.so", "nvrtc-builtins64_");
 
@@ -62,7 +60,8 @@ pub fn is_dependency(path: &Path) -> bool {
         name.to_mut().make_ascii_lowercase();
     }
     let known = [
-        CUDART,
+        // cuDNN contains it, but one of its sub-libraries opens it anyway.
+        by_system!("libcudart.so", "cudart64_"),
         by_system!("libcublas.so", "cublas64_"),
         by_system!("libcublasLt.so", "cublaslt64_"),
         NVRTC,

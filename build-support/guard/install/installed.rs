@@ -88,14 +88,12 @@ impl Installed {
                 return;
             }
             seen.push(name.to_string());
-            match (find(name, named, missing.is_some()), missing) {
-                (Some(path), missing) => {
-                    let needed = missing.is_some();
-                    let file = read(name, path);
-                    list.push(SubLibraryFile { needed, ..file });
-                }
-                (None, Some(missing)) => missing.push(name.to_string()),
-                (None, None) => {}
+            let needed = missing.is_some();
+            if let Some(path) = find(name, named, needed) {
+                let file = read(name, path);
+                list.push(SubLibraryFile { needed, ..file });
+            } else if let Some(missing) = missing {
+                missing.push(name.to_string());
             }
         };
         // The first sub-libraries determine the version, and the version determines which others are needed.
@@ -118,11 +116,8 @@ impl Installed {
         }
         if sub_libraries::opens_absent_part(version) {
             let plain = installed.file_name(TENSOR_IR);
-            match installed
-                .list
-                .iter_mut()
-                .find(|file| file.name == TENSOR_IR)
-            {
+            let mut files = installed.list.iter_mut();
+            match files.find(|file| file.name == TENSOR_IR) {
                 // cuDNN opens it by its plain name, and rejects another version.
                 Some(own) => {
                     let is_opened = own.defect.is_none() && own.path.ends_with(&plain);
@@ -305,18 +300,14 @@ fn named_in(main_library: &Path) -> Vec<String> {
 
 /// Returns the file with the highest numbers after the plain name: 9.14.0 before 9.9.0.
 pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
-    let numbers = |path: &Path| -> Option<Vec<u32>> {
-        let name = path.file_name()?.to_str()?;
-        let mut numbers = Vec::new();
-        for number in name.strip_prefix(plain)?.strip_prefix('.')?.split('.') {
-            numbers.push(number.parse().ok()?);
-        }
-        Some(numbers)
-    };
+    let plain = LibraryName::read(plain)?;
     let mut last = None;
     for path in files_in(folder) {
-        if let Some(numbers) = numbers(&path) {
-            last = last.max(Some((numbers, path)));
+        if let Some(LibraryName { name, numbers, .. }) = LibraryName::of(&path) {
+            let is_longer = numbers.len() > plain.numbers.len();
+            if is_longer && name == plain.name && numbers.starts_with(&plain.numbers) {
+                last = last.max(Some((numbers, path)));
+            }
         }
     }
     Some(last?.1)

@@ -1,10 +1,6 @@
 //! The rules of compatibility that the build and the running program share.
 
-use crate::runtime::facts::{
-    Built, CONV, Code, ComputeCapability, CudnnTargets, Finding, KnownBad, Policy, Target, Version,
-    majors,
-};
-use crate::runtime::judge::Cudnn;
+use crate::runtime::facts::{Built, CONV, ComputeCapability, KnownBad, Policy, Version, majors};
 use std::fmt::Display;
 
 /// A GPU of this machine.
@@ -81,29 +77,6 @@ pub fn majors(built: &Built) -> Vec<u32> {
         }
         (_, _, Some(with)) => vec![with.major],
         (_, None, None) => majors::CUDNN.to_vec(),
-    }
-}
-
-impl Cudnn {
-    /// Returns a finding for each GPU that kernels are compiled for and that this cuDNN has no machine code for.
-    pub fn targets(
-        self,
-        rows: &[CudnnTargets],
-        targets: &[Target],
-        chosen_by: &str,
-    ) -> Vec<Finding> {
-        let (mut findings, mut seen) = (Vec::new(), Vec::new());
-        for target in targets {
-            let capability = target.capability;
-            if target.code != Code::Machine || seen.contains(&capability) {
-                continue;
-            }
-            seen.push(capability);
-            if let Some(gap) = self.gap(rows, capability) {
-                findings.push(gap.target_finding(self, capability, chosen_by));
-            }
-        }
-        findings
     }
 }
 

@@ -14,15 +14,11 @@ use std::path::Path;
 /// Returns the targets that all core sub-libraries support. The list is empty if one of them cannot be read.
 pub fn read(cudnn: &Cudnn, os: Os) -> Vec<Target> {
     let mut files = cudnn.installed.files();
-    files.retain(|file| is_core(&file.name));
+    // The core sub-libraries are those in which every GPU needs device code.
+    files.retain(|file| sub_libraries::find(&file.name).is_some_and(|part| part.has_gpu_code));
     let files = files.into_iter();
     let targets: Option<Vec<_>> = files.map(|file| read_library(&file.path, os)).collect();
     gpu_code::common(&targets.unwrap_or_default())
-}
-
-/// Returns `true` if every GPU needs device code in this sub-library.
-pub fn is_core(name: &str) -> bool {
-    sub_libraries::find(name).is_some_and(|part| part.has_gpu_code)
 }
 
 /// Returns the targets of a library, or `None` if it cannot be read.

@@ -14,7 +14,7 @@ const NO_FUNCTION: &str = "(os error 127)";
 
 /// Follows the import tables of this file to a DLL that is missing or does not export a function.
 fn missing_import(path: &Path) -> Option<Refusal> {
-    let search_path = SearchPath::of_program();
+    let (search_path, system) = (SearchPath::of_program(), platform::system_folders());
     let mut files = vec![path.to_path_buf()];
     let mut next = 0;
     while let Some(by) = files.get(next).cloned() {
@@ -29,7 +29,8 @@ fn missing_import(path: &Path) -> Option<Refusal> {
                 }
                 return Some(Refusal::MissingLibrary(by, name));
             };
-            if is_windows(&file) || files.contains(&file) || files.len() == MOST {
+            let is_of_windows = system.iter().any(|folder| file.starts_with(folder));
+            if is_of_windows || files.contains(&file) || files.len() == MOST {
                 continue;
             }
             let required = imports.iter().filter(|(from, _)| *from == name);
@@ -75,9 +76,4 @@ fn file(name: &str, first: &Path, search_path: &SearchPath) -> Option<PathBuf> {
     loaded
         .or_else(|| Some(beside).filter(|file| file.is_file()))
         .or_else(|| search_path.program_file(name))
-}
-
-fn is_windows(file: &Path) -> bool {
-    let folders = platform::system_folders();
-    folders.iter().any(|folder| file.starts_with(folder))
 }
