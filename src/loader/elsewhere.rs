@@ -64,8 +64,8 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
         if let Some(beside) = files.iter().find(|file| file.name == name) {
             let dir = |path: &Path| sysroot.canonical(path.parent().unwrap_or(path));
             // The program may have another LD_LIBRARY_PATH than the build.
-            let is_first = !matches!(origin, LoadOrigin::LibraryPath(_));
-            if !is_skipped(beside) && !(is_first && dir(&path) != dir(&beside.path)) {
+            let is_build_path = matches!(origin, LoadOrigin::LibraryPath(_));
+            if !is_skipped(beside) && (is_build_path || dir(&path) == dir(&beside.path)) {
                 continue;
             }
         }
