@@ -80,7 +80,7 @@ CLAIMS = [
         contains("src/lib.rs", '{pointer_width}_11{DLL_SUFFIX}"'),
         (0, 18, 2),
         None,
-        {"build-support/guard/loader/library_names.rs": "`libcudnn64_11.so` in 0.18.2"},
+        {"build-support/guard/loader/file_name.rs": "`libcudnn64_11.so` in 0.18.2"},
     ),
     (
         "ort-sys",

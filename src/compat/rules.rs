@@ -7,13 +7,11 @@ use crate::compat;
 use crate::model::{ChosenBy, Cudnn, Platform, Toolkit};
 #[cfg(feature = "cli")]
 use crate::runtime::driver::query::Device;
-#[cfg(feature = "cli")]
-use crate::runtime::facts::Code;
-use crate::runtime::facts::{ComputeCapability, CudnnTargets, Finding, Target, Version};
+use crate::runtime::facts::{Code, ComputeCapability, CudnnTargets, Finding, Target, Version};
 #[cfg(feature = "cli")]
 use crate::runtime::judge::program_rules::DriverUser;
 #[cfg(feature = "cli")]
-use crate::runtime::judge::rules::{Gpu, SupportGap};
+use crate::runtime::judge::{Gpu, SupportGap};
 use crate::runtime::judge::{GpuSupport, NewerPtx, NewerVersion, gpu_support, rules};
 
 /// Returns the findings about unknown or known bad versions, none of which is an error.
@@ -51,10 +49,21 @@ pub fn targets(
     chosen_by: ChosenBy,
     platform: &Platform,
 ) -> Vec<Finding> {
-    let Some((version, rows)) = supported(cudnn, platform) else {
-        return Vec::new();
+    let (mut findings, mut seen) = (Vec::new(), Vec::new());
+    let Some((cudnn, rows)) = supported(cudnn, platform) else {
+        return findings;
     };
-    version.targets(&rows, targets, &chosen_by.to_string())
+    for target in targets {
+        let gpu = target.capability;
+        if target.code != Code::Machine || seen.contains(&gpu) {
+            continue;
+        }
+        seen.push(gpu);
+        if let Some(gap) = cudnn.gap(&rows, gpu) {
+            findings.push(gap.target_finding(cudnn, gpu, &chosen_by.to_string()));
+        }
+    }
+    findings
 }
 
 /// Returns the version and the table, with a row read from this cuDNN's files, which takes precedence over the row for

@@ -70,7 +70,8 @@ pub fn read_install(
         }
     }
     let cudnn = with_parts(cudnn, sysroot, platform);
-    let mut read = Vec::from_iter(cudnn.header.clone());
+    let mut read = Vec::new();
+    read.extend(cudnn.header.clone());
     for file in cudnn.installed.files() {
         read.push(file.path.clone());
     }
@@ -122,9 +123,10 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
         cudnn.files.own_first = elf.and_then(Elf::rpath).is_some();
         cudnn.files.absent_soname = absent_soname(&cudnn, elf, sysroot);
         cudnn.installed = parts::assemble(&cudnn, &found);
-        closed.retain(|(name, _)| cudnn.installed.missing.contains(name));
+        let missing = &cudnn.installed.missing;
+        closed.retain(|file| missing.iter().any(|name| file.path.ends_with(name)));
         if !closed.is_empty() {
-            found.extend(closed.into_iter().map(|(_, file)| file));
+            found.append(&mut closed);
             cudnn.installed = parts::assemble(&cudnn, &found);
         }
         cudnn.library_version = cudnn.installed.version().map(|(version, _)| version);

@@ -36,21 +36,23 @@ impl<'a> OpenFiles<'a> {
     /// Opens the file of a sub-library, for [`FileReader::new`].
     pub fn open(&mut self, name: &str, path: &Path) -> FileContents {
         let real = self.sysroot.canonical(path);
-        let mut contents = FileContents::default();
         if self.opened.iter().all(|known| known.0 != real) {
             let opened = Binary::open(&real, self.platform.os);
             self.opened.push((real.clone(), opened));
         }
+        let mut contents = FileContents::default();
         let mut opened = self.opened.iter();
-        let opened = opened.find(|known| known.0 == real);
-        contents.defect = opened.and_then(|known| known.1.as_ref().err().cloned());
-        if let Some(binary) = self.binary(path) {
-            contents.defect = binary.defect(path, self.platform);
-            contents.size = binary.length();
-            contents.inside = binary.release(name);
-            let elf = binary.as_elf().filter(|_| contents.inside.is_none());
-            let id = elf.and_then(Elf::build_id).unwrap_or_default();
-            contents.builds = build_ids::releases(&id);
+        match opened.find(|known| known.0 == real) {
+            Some((_, Ok(binary))) => {
+                contents.defect = binary.defect(path, self.platform);
+                contents.size = binary.length();
+                contents.inside = binary.release(name);
+                let elf = binary.as_elf().filter(|_| contents.inside.is_none());
+                let id = elf.and_then(Elf::build_id).unwrap_or_default();
+                contents.builds = build_ids::releases(&id);
+            }
+            Some((_, Err(defect))) => contents.defect = Some(defect.clone()),
+            None => {}
         }
         contents.path = real;
         contents
@@ -146,26 +148,26 @@ impl<'a> OpenFiles<'a> {
     /// Returns the files of each sub-library that exists several times, if the file that programs load is a different
     /// build than the others.
     pub fn copies(&mut self, real_files: Named) -> Vec<Vec<PathBuf>> {
-        let mut groups: Vec<(&str, Vec<(&PathBuf, Build)>)> = Vec::new();
-        for (name, path) in &real_files {
-            let is_copy = |other: &(String, PathBuf)| other.0 == *name && other.1 != *path;
-            if !real_files.iter().any(is_copy) {
+        let mut copies = Vec::new();
+        for (name, opened) in &real_files {
+            let mut same = real_files.clone();
+            same.retain(|(other, _)| other == name);
+            let is_opened = LibraryName::of(opened).is_some_and(|name| name.numbers.len() == 1);
+            if !is_opened || same.len() < 2 {
                 continue;
             }
-            let Some(build) = self.build(path) else {
+            let Some(own) = self.build(opened) else {
                 continue;
             };
-            match groups.iter_mut().find(|(known, _)| known == name) {
-                Some((_, files)) => files.push((path, build)),
-                None => groups.push((name, vec![(path, build)])),
+            let (mut paths, mut is_other) = (Vec::new(), false);
+            for (_, path) in same {
+                if let Some(build) = self.build(&path) {
+                    is_other |= build != own;
+                    paths.push(path);
+                }
             }
-        }
-        let is_opened = |path| LibraryName::of(path).is_some_and(|name| name.numbers.len() == 1);
-        let mut copies = Vec::new();
-        for (_, files) in &groups {
-            let opened = files.iter().find(|(path, _)| is_opened(path));
-            if opened.is_some_and(|(_, opened)| files.iter().any(|(_, build)| build != opened)) {
-                copies.push(files.iter().map(|(path, _)| path.to_path_buf()).collect());
+            if is_other {
+                files::push_new(&mut copies, paths);
             }
         }
         copies
@@ -227,12 +229,12 @@ pub fn assemble(cudnn: &Cudnn, files: &[SubLibraryFile]) -> Installed {
 }
 
 /// Returns the main library with the sub-libraries beside it. The second list contains every file that is not a link,
-/// for [`OpenFiles::copies`]; the third contains the sub-libraries that exist but cannot be used, by file name.
+/// for [`OpenFiles::copies`]; the third contains the sub-libraries that exist but cannot be used.
 pub fn beside(
     library: &Path,
     sysroot: Sysroot,
     platform: &Platform,
-) -> (Named, Named, Vec<(String, SubLibraryFile)>) {
+) -> (Named, Named, Vec<SubLibraryFile>) {
     let major = LibraryName::of(library).and_then(|file| file.major());
     let mut found: Named = vec![("cudnn".into(), library.to_path_buf())];
     let mut real_files = Named::new();
@@ -254,10 +256,9 @@ pub fn beside(
         let is_link = files::is_link(path);
         let Some(path) = sysroot.file(path) else {
             if let Some(defect) = Defect::below(path, sysroot.root) {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
                 let mut file = SubLibraryFile::new(&sub_library, path.clone(), None, true);
                 file.defect = Some(defect);
-                closed.push((name.into_owned(), file));
+                closed.push(file);
             }
             continue;
         };

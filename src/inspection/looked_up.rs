@@ -6,7 +6,7 @@ use crate::model::LoadPhase;
 use crate::runtime::binary::{after, contains};
 use crate::runtime::facts::{Built, Finding, Loader, Severity, Version};
 use crate::runtime::loader::EagerLookup;
-use crate::runtime::loader::library_names::opened_names;
+use crate::runtime::loader::file_name::opened_names;
 use crate::runtime::system::DRIVER_SO;
 use crate::system::Binary;
 use std::path::Path;

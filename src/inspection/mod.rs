@@ -31,7 +31,7 @@ use crate::report;
 use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::{Built, Finding, FindingId, Loader, Severity, Verdict, cudnn_file};
 use crate::runtime::judge::rules;
-use crate::runtime::loader::{SearchPath, library_names};
+use crate::runtime::loader::{SearchPath, file_name};
 use crate::runtime::system::{DRIVER_SO, PathCache, path_cache};
 #[cfg(target_os = "linux")]
 use crate::system::privileges;
@@ -258,7 +258,7 @@ impl Inspection {
                 return loaded;
             }
         }
-        let names = library_names::opened_names(cudarc.or(by(Loader::Dlopen))?);
+        let names = file_name::opened_names(cudarc.or(by(Loader::Dlopen))?);
         let found = names
             .iter()
             .find_map(|name| graph.open(name, 0, LoadPhase::Later));

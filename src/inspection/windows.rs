@@ -44,7 +44,7 @@ impl Inspection {
         };
         self.input.via = path.path.finds(&library);
         let platform = &self.input.platform;
-        let mut find = |name: &str, _, _| path.file(&cudnn_file(name, major, true));
+        let mut find = |name: &str, _, _| path.path.program_file(&cudnn_file(name, major, true));
         let mut cudnn = main_library::locate(&library, major, platform, None, &mut find);
         let origin = |file: &Path| path.path.finds(file).unwrap_or(LoadOrigin::Elsewhere);
         cudnn.installed.add_origins(&origin(&library), &origin);
@@ -88,9 +88,10 @@ impl Inspection {
         let mut opened = graph.missing.split_off(imported);
         opened.retain(|one| path.known || one.unfit.is_some());
         self.input.graph.missing.append(&mut opened);
-        let mut known = majors::CUDNN.iter();
-        self.input.unrequested =
-            known.find_map(|major| path.file(&self.input.platform.cudnn_library(*major)));
+        let mut names = majors::CUDNN
+            .iter()
+            .map(|major| cudnn_file("", *major, true));
+        self.input.unrequested = names.find_map(|name| path.path.program_file(&name));
         None
     }
 

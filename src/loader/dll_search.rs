@@ -41,7 +41,8 @@ impl DllDependencies {
                 false => others.push(missing),
             }
         }
-        let mut findings = Vec::from_iter(self.finding(&sub_libraries, cudnn));
+        let mut findings = Vec::new();
+        findings.extend(self.finding(&sub_libraries, cudnn));
         findings.extend(self.finding(&others, cudnn));
         findings
     }
@@ -103,11 +104,6 @@ impl DllSearchPath {
         Self { path, known }
     }
 
-    /// Returns the file that Windows loads for a name.
-    pub fn file(&self, name: &str) -> Option<PathBuf> {
-        self.path.dlls(name).next()
-    }
-
     pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {
         let own = cudnn.library.as_deref().and_then(Path::parent);
         let (mut shown, mut others) = (Vec::new(), Vec::new());
@@ -151,7 +147,7 @@ impl DllSearchPath {
         for part in parts.filter(|part| part.needed) {
             let opened = cuda.map(|cuda| opened_by(&part.name, &part.path, cuda, true));
             for name in opened.unwrap_or_default().into_iter().flatten() {
-                if self.file(&name).is_none() {
+                if self.path.program_file(&name).is_none() {
                     missing.push((part.path.clone(), name));
                 }
             }

@@ -4,7 +4,7 @@
 use crate::cudnn::parts::{OpenFiles, assemble};
 use crate::loader::{DllSearchPath, named_path};
 use crate::model::{Cudnn, Os};
-use crate::runtime::binary::Elf;
+use crate::runtime::binary::{Defect, Elf};
 use crate::runtime::facts::{LibraryName, TENSOR_IR, sub_libraries};
 use crate::runtime::install::{FileReader, SubLibraryFile};
 use crate::runtime::loader::elf::candidates::try_file;
@@ -31,16 +31,15 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
         let name = LibraryName::read(file).and_then(|file| Some(file.sub_library()?.to_string()));
         names.extend(name);
     }
-    // A file that only this user cannot read stays, since the program may be able to read it.
-    let is_usable = |file: &SubLibraryFile| file.defect.as_ref().is_none_or(|it| !it.is_skipped());
-    let is_closed = |file: &SubLibraryFile| {
-        let defect = file.defect.as_ref();
-        defect.is_some_and(|it| it.is_passed_over() && !it.is_skipped())
-    };
+    let is_skipped = |file: &SubLibraryFile| file.defect.as_ref().is_some_and(Defect::is_skipped);
     let (mut files, mut has_tensor_ir) = (Vec::new(), false);
     for file in cudnn.installed.files() {
-        let is_searched = is_linux && (search.has_own || !is_usable(file));
-        if is_searched && file.name != "cudnn" && !names.contains(&file.name) {
+        // A file that only this user cannot read stays, since the program may be able to read it.
+        let is_searched = match &file.defect {
+            Some(defect) if defect.is_passed_over() => defect.is_skipped(),
+            _ => search.has_own,
+        };
+        if is_linux && is_searched && file.name != "cudnn" && !names.contains(&file.name) {
             names.push(file.name.clone());
         }
         has_tensor_ir |= file.name == TENSOR_IR;
@@ -58,33 +57,23 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
         // cuDNN opens the sub-library that it does not contain by its plain name.
         let mut tried = file_name::precise(&name, version.filter(|_| name != TENSOR_IR));
         tried.push(cudnn.installed.file_name(&name));
-        let loaded = search.find(&tried, host);
+        // The program may have another search path than the build.
+        let Some((origin, path)) = search.find(&tried, host) else {
+            continue;
+        };
         if let Some(beside) = files.iter().find(|file| file.name == name) {
-            let is_usable = is_usable(beside);
-            if is_closed(beside) {
-                continue;
-            }
-            let is_replaced = match &loaded {
-                // The program may have another LD_LIBRARY_PATH than the build.
-                Some((LoadOrigin::LibraryPath(_), _)) => !is_usable,
-                Some((_, path)) => {
-                    let dir = |path: &Path| sysroot.canonical(path.parent().unwrap_or(path));
-                    !is_usable || dir(path) != dir(&beside.path)
-                }
-                // The program may have another search path than the build.
-                None => false,
-            };
-            if !is_replaced {
+            let dir = |path: &Path| sysroot.canonical(path.parent().unwrap_or(path));
+            // The program may have another LD_LIBRARY_PATH than the build.
+            let is_build_path = matches!(origin, LoadOrigin::LibraryPath(_));
+            if !is_skipped(beside) && (is_build_path || dir(&path) == dir(&beside.path)) {
                 continue;
             }
         }
-        if let Some((origin, path)) = loaded {
-            files.retain(|file| file.name != name);
-            is_changed = true;
-            let mut file = reader.read(&name, path);
-            file.origin = Some(origin);
-            files.push(file);
-        }
+        files.retain(|file| file.name != name);
+        is_changed = true;
+        let mut file = reader.read(&name, path);
+        file.origin = Some(origin);
+        files.push(file);
     }
     if is_changed {
         cudnn.installed = assemble(cudnn, &files);
@@ -93,7 +82,6 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
 
 /// The search of this system's loader for the libraries that a library opens.
 pub struct Search {
-    dlls: Option<DllSearchPath>,
     /// `None` if the program runs on another machine.
     path: Option<SearchPath>,
     /// `true` if the opener names directories. Otherwise the program's own decide, which may not be known yet.
@@ -103,11 +91,10 @@ pub struct Search {
 impl Search {
     pub fn new(opener: Option<&Path>, host: &Host) -> Self {
         let mut search = Self {
-            dlls: DllSearchPath::from_host(host),
-            path: None,
+            path: DllSearchPath::from_host(host).map(|dlls| dlls.path),
             has_own: false,
         };
-        if search.dlls.is_some() || !host.is_target() && host.root.is_none() {
+        if search.path.is_some() || !host.is_target() && host.root.is_none() {
             return search;
         }
         let mut path = named_path(host);
@@ -129,13 +116,12 @@ impl Search {
 
     /// Returns the file that the loader finds under the first of these names that it finds, and the reason.
     pub fn find(&self, names: &[String], host: &Host) -> Option<(LoadOrigin, PathBuf)> {
-        if let Some(dlls) = &self.dlls {
-            let file = names.iter().find_map(|name| dlls.file(name))?;
-            return Some((dlls.path.finds(&file)?, file));
-        }
         let (path, sysroot) = (self.path.as_ref()?, host.sysroot());
         for name in names {
             for (origin, file) in path.candidates(name) {
+                if path.system.is_windows {
+                    return Some((origin, file));
+                }
                 // An absolute link in an image is relative to the image.
                 let real = sysroot.file(&file);
                 match try_file(&file, real.as_deref(), sysroot.root, &host.platform.cpu) {

@@ -74,8 +74,7 @@ impl LoadGraph {
 
     /// Returns `true` for a Windows program, for which names ignore case.
     pub fn is_windows(&self) -> bool {
-        let program = self.objects.first();
-        program.is_some_and(|program| program.linkage.is_pe)
+        self.path.system.is_windows
     }
 
     fn is_same(&self, one: &str, other: &str) -> bool {
@@ -198,10 +197,10 @@ impl LoadGraph {
                         origin: path.parent().unwrap_or(&path).to_path_buf(),
                         path: file,
                         via: Some(ld_so_conf::origin(via, &path, &self.path.system)),
-                        need: LoadPhase::Later,
                         requester: Some(requester),
                         defect: read.as_ref().err().cloned(),
                         linkage: read.unwrap_or_default(),
+                        ..Object::default()
                     });
                 }
                 Some(Err(defect)) => {
@@ -234,7 +233,7 @@ impl LoadGraph {
     /// Returns the first DLL of a name. Windows does not skip unusable ones.
     fn find_dll(&self, name: &str, requester: usize) -> Result<Object, Box<Missing>> {
         let search_path = &self.path;
-        let Some(path) = search_path.dlls(name).next() else {
+        let Some(path) = search_path.program_file(name) else {
             return Err(Box::new(Missing {
                 searched: search_path.folders(),
                 ..Missing::default()

@@ -1,7 +1,7 @@
 //! Reads the dynamic linking information and the guard's records of a program or library.
 
 use crate::model::Linkage;
-use crate::runtime::binary::{Defect, Elf, Pe, contains, cpu_name};
+use crate::runtime::binary::{Defect, Elf, Pe, contains_word, cpu_name};
 use crate::runtime::facts::{Built, record};
 use crate::system::{Binary, files};
 use std::env::consts::ARCH;
@@ -27,13 +27,9 @@ fn constants(path: &Path) -> Vec<Vec<u8>> {
 /// Returns `true` if the constants of a program or library contain this word in one of the encodings of its system.
 pub fn mentions(path: &Path, word: &str) -> bool {
     let wide: Vec<u8> = word.bytes().flat_map(|byte| [byte, 0]).collect();
-    let has = |part: &[u8], word: &[u8]| match word.split_first() {
-        Some((first, rest)) => contains(part, *first, rest),
-        None => false,
-    };
     let parts = constants(path);
     let mut parts = parts.iter();
-    parts.any(|part| has(part, word.as_bytes()) || has(part, &wide))
+    parts.any(|part| contains_word(part, word.as_bytes()) || contains_word(part, &wide))
 }
 
 /// Returns the guard records of the crates in a program, without duplicates.

@@ -136,21 +136,12 @@ pub fn hidden_from_cudarc(
     let mut graph = LoadGraph::resolve(&program.path, linkage, path);
     let hidden = majors.iter().find_map(|major| {
         let index = graph.open(&cudnn_file("", *major, false), 0, LoadPhase::Later)?;
-        let path = &graph.objects.get(index)?.path;
-        precedes(&graph, path, &taken.path).then_some(index)
+        let (own, other) = (&graph.objects.get(index)?.origin, &taken.origin);
+        let places = graph.search_path(0).directories;
+        let first = places.iter().find(|one| [own, other].contains(&&one.dir))?;
+        (own != other && first.dir == *own).then_some(index)
     })?;
     cudnn(&mut graph, hidden, platform)
-}
-
-/// Returns `true` if the program searches the directory of `one` before the directory of `other`.
-fn precedes(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
-    let root = graph.path.system.root.as_deref();
-    let real = |dir: &Path| Sysroot { root }.canonical(dir);
-    let dir = |file: &Path| real(file.parent().unwrap_or(file));
-    let (one, other) = (dir(one), dir(other));
-    let places = graph.search_path(0).directories.into_iter();
-    let mut dirs = places.map(|place| real(&place.dir));
-    one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
 }
 
 /// Like [`cudnn`], but for any system. `find` returns the file that its loader uses for a sub-library of this version;

@@ -108,7 +108,7 @@ fn a_privileged_program_ignores_origin_elsewhere_in_an_entry() {
         cpu: "x86_64".into(),
         ..System::default()
     };
-    let of_library = |dir| LoadOrigin::LibraryRunpath(dir, "libx.so".into());
+    let of_library = |dir| LoadOrigin::Runpath(dir, Some("libx.so".into()));
     let dirs = |entry: &str| {
         let places = system.listed(entry.as_bytes(), b":", Path::new("/opt/lib"), &of_library);
         places.into_iter().map(|place| place.dir).collect()

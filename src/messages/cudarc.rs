@@ -4,7 +4,7 @@ use crate::compat::cudarc::number;
 use crate::compat::cudarc_refusals::{ANY, CudarcRefusal, DETECT};
 use crate::compat::cudarc_sources::{CHOICE, CUDA, LockedCudarc, feature};
 use crate::runtime::facts::{Finding, FindingId, quoted};
-use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
+use crate::runtime::loader::file_name::FIRST_CUDARC_WITH_9;
 use std::path::Path;
 
 /// The feature for loading at run time that cudarc ignores if another one is enabled.

@@ -60,3 +60,9 @@ pub fn after<'t>(text: &'t [u8], letter: u8, tail: &[u8]) -> Option<&'t [u8]> {
 pub fn contains(text: &[u8], letter: u8, tail: &[u8]) -> bool {
     after(text, letter, tail).is_some()
 }
+
+/// Like [`contains`], for a word that is not a constant of the program.
+pub fn contains_word(text: &[u8], word: &[u8]) -> bool {
+    let first = word.split_first();
+    first.is_some_and(|(letter, tail)| contains(text, *letter, tail))
+}

@@ -16,7 +16,7 @@ use crate::runtime::facts::{Built, Finding, FindingId, Severity};
 use crate::runtime::install::sub_library_files::{SubLibraries, is_jit_configured};
 use crate::runtime::install::{MainLibrary, SubLibraryFile, main_library, onnxruntime, refusal};
 use crate::runtime::judge::gpu_support;
-use crate::runtime::loader::{LoadOrigin, SearchPath, loader_words, map_failures};
+use crate::runtime::loader::{LoadOrigin, SearchPath, loader_words, refused_library};
 use crate::runtime::report::{Contents, EnvConfig, Failure, Report, VariableFault, output};
 use crate::runtime::system::PathCache;
 use crate::runtime::system::platform::{self, Library};
@@ -177,7 +177,7 @@ impl LocatedCudnn<'_> {
         let answer = answer.ok().filter(|answer| answer.is_complete);
         // A message about a file that the loader has found begins with the path of that file.
         let is_found = |(name, words): &&(PathBuf, String)| {
-            !words.starts_with(&*name.to_string_lossy()) || map_failures::unread(words).is_some()
+            !words.starts_with(&*name.to_string_lossy()) || refused_library::unread(words).is_some()
         };
         let refused = answer.as_ref();
         let refused = refused.and_then(|answer| answer.unopened.iter().find(is_found));
@@ -210,7 +210,7 @@ fn locate_cudnn<'a>(
         report.unknown(reason.finding());
         return None;
     }
-    if let Some(failure) = map_failures::no_files_left() {
+    if let Some(failure) = refused_library::no_files_left() {
         report.unknown(failure.finding());
         return None;
     }

@@ -10,7 +10,7 @@ use crate::runtime::driver::{Device, Devices, Driver, DriverProblem, driver_libr
 use crate::runtime::facts::{Fields, Finding, SubLibrary, UsedFor, Version, codec, sub_libraries};
 use crate::runtime::install::{SubLibraryFile, dlopen_dependencies};
 use crate::runtime::judge::{Gpu, SupportGap, gpu_support, program_rules};
-use crate::runtime::loader::map_failures::TOO_MANY_FILES;
+use crate::runtime::loader::refused_library::TOO_MANY_FILES;
 use crate::runtime::loader::{SearchPath, file_name, loader_words};
 use crate::runtime::system::platform::Library;
 use crate::runtime::system::{DRIVER, PathCache, platform, unique_number};

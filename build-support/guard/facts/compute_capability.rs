@@ -57,6 +57,16 @@ pub enum Code {
     Ptx,
 }
 
+impl Suffix {
+    pub fn letter(self) -> &'static str {
+        match self {
+            Suffix::None => "",
+            Suffix::Family => "f",
+            Suffix::Arch => "a",
+        }
+    }
+}
+
 /// A piece of device code in a fatbin. The order is numeric: 9.0 before 10.0, machine code before PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
@@ -135,11 +145,7 @@ impl fmt::Display for Target {
             Code::Machine => "sm_",
             Code::Ptx => "compute_",
         };
-        let letter = match self.suffix {
-            Suffix::None => "",
-            Suffix::Family => "f",
-            Suffix::Arch => "a",
-        };
+        let letter = self.suffix.letter();
         write!(f, "{}{}{}", prefix, self.capability.number(), letter)
     }
 }

@@ -12,8 +12,6 @@ use crate::runtime::system;
 use crate::runtime::system::by_system;
 use std::path::{Path, PathBuf};
 
-/// The CUDA runtime. cuDNN contains it, but one of its sub-libraries opens it anyway.
-const CUDART: &str = by_system!("libcudart.so", "cudart64_");
 const NVRTC: &str = by_system!("libnvrtc.so", "nvrtc64_");
 const BUILTINS: &str = by_system!("libnvrtc-builtins.so", "nvrtc-builtins64_");
 
@@ -25,7 +23,8 @@ pub fn opened_by(sub_library: &str, file: &Path, cuda: u32, is_windows: bool) ->
     let opens = sub_libraries::find(sub_library).map_or(&[][..], |known| known.opens);
     let mut opened = Vec::new();
     for library in opens {
-        let mut names = Vec::from_iter(library.file_name(cuda, is_windows));
+        let mut names = Vec::new();
+        names.extend(library.file_name(cuda, is_windows));
         match library {
             CudaLibrary::Nvrtc if is_in_file => continue,
             CudaLibrary::Nvrtc if !is_windows => names.push("libnvrtc.so".to_string()),
@@ -61,7 +60,8 @@ pub fn is_dependency(path: &Path) -> bool {
         name.to_mut().make_ascii_lowercase();
     }
     let known = [
-        CUDART,
+        // cuDNN contains it, but one of its sub-libraries opens it anyway.
+        by_system!("libcudart.so", "cudart64_"),
         by_system!("libcublas.so", "cublas64_"),
         by_system!("libcublasLt.so", "cublaslt64_"),
         NVRTC,
@@ -145,9 +145,13 @@ pub fn find_suspects(
 /// the wheel of NVRTC contains `cuda_nvrtc/lib`.
 fn in_other_wheel(sub_library: &Path, name: &str) -> Option<PathBuf> {
     let wheels = sub_library.ancestors().nth(3);
-    let wheels = files_in(wheels.filter(|dir| dir.ends_with("nvidia"))?).into_iter();
-    let mut files = wheels.map(|wheel| wheel.join("lib").join(name));
-    files.find(|file| system::is_file(file))
+    for wheel in files_in(wheels.filter(|dir| dir.ends_with("nvidia"))?) {
+        let file = wheel.join("lib").join(name);
+        if system::is_file(&file) {
+            return Some(file);
+        }
+    }
+    None
 }
 
 /// Returns the version of the cuBLAS that cuDNN opens.

@@ -2,10 +2,11 @@
 
 use crate::runtime::binary::{BoundedFile, files_in};
 use crate::runtime::facts::{
-    LibraryName, SourcedVersion, TENSOR_IR, Version, VersionSource, cudnn_file, majors,
-    sub_libraries,
+    CudnnTargets, LibraryName, SourcedVersion, TENSOR_IR, Version, VersionSource, cudnn_file,
+    majors, sub_libraries,
 };
-use crate::runtime::install::{SubLibraryFile, package_owner};
+use crate::runtime::install::SubLibraryFile;
+use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::LoadOrigin;
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
@@ -47,10 +48,7 @@ pub struct Expected<'a> {
 
 /// Files that a cuDNN needs and that do not exist.
 pub struct MissingSubLibraries<'a> {
-    /// The directory of the main library.
-    pub folder: &'a Path,
-    pub release: Option<Version>,
-    pub files: &'a [String],
+    pub installed: &'a Installed,
     /// `true` if the program declares that it uses them; else a convolution does.
     pub is_declared: bool,
     /// `true` if the cuDNN may not need the files, because this cudnn-guard does not know its version or major, or may get
@@ -59,12 +57,6 @@ pub struct MissingSubLibraries<'a> {
     pub is_uncertain: bool,
     /// The major of the main library, if it is a Python package's copy.
     pub bundled: Option<u32>,
-    /// `true` if this cuDNN never contained them.
-    pub jit_only: bool,
-    /// `true` if they are in the directory of the main library, where the loader of Linux does not search.
-    pub is_beside: bool,
-    /// The command that installs its package again.
-    pub reinstall: Option<String>,
     /// The directories that the loader searched, if they are known.
     pub looked_at: Vec<String>,
 }
@@ -96,14 +88,12 @@ impl Installed {
                 return;
             }
             seen.push(name.to_string());
-            match (find(name, named, missing.is_some()), missing) {
-                (Some(path), missing) => {
-                    let needed = missing.is_some();
-                    let file = read(name, path);
-                    list.push(SubLibraryFile { needed, ..file });
-                }
-                (None, Some(missing)) => missing.push(name.to_string()),
-                (None, None) => {}
+            let needed = missing.is_some();
+            if let Some(path) = find(name, named, needed) {
+                let file = read(name, path);
+                list.push(SubLibraryFile { needed, ..file });
+            } else if let Some(missing) = missing {
+                missing.push(name.to_string());
             }
         };
         // The first sub-libraries determine the version, and the version determines which others are needed.
@@ -126,11 +116,8 @@ impl Installed {
         }
         if sub_libraries::opens_absent_part(version) {
             let plain = installed.file_name(TENSOR_IR);
-            match installed
-                .list
-                .iter_mut()
-                .find(|file| file.name == TENSOR_IR)
-            {
+            let mut files = installed.list.iter_mut();
+            match files.find(|file| file.name == TENSOR_IR) {
                 // cuDNN opens it by its plain name, and rejects another version.
                 Some(own) => {
                     let is_opened = own.defect.is_none() && own.path.ends_with(&plain);
@@ -243,39 +230,44 @@ impl Installed {
         self.main.path.parent().unwrap_or(&self.main.path)
     }
 
+    pub fn is_dll(&self) -> bool {
+        let end = self.main.path.extension();
+        end.is_some_and(|end| end.eq_ignore_ascii_case("dll"))
+    }
+
     /// Returns the name of this sub-library's file.
     pub fn file_name(&self, name: &str) -> String {
-        let end = self.main.path.extension().unwrap_or_default();
-        cudnn_file(name, self.major, end.eq_ignore_ascii_case("dll"))
+        cudnn_file(name, self.major, self.is_dll())
     }
 }
 
 impl<'a> MissingSubLibraries<'a> {
-    /// Creates the fault of the files that the program declares, or else of those that a convolution needs.
-    pub fn new(
-        installed: &'a Installed,
-        is_declared: bool,
-        is_newer: &dyn Fn(Version) -> bool,
-    ) -> Self {
-        let release = installed.version().map(|(version, _)| version);
-        let is_dll = installed.file_name("").ends_with("dll");
-        let (folder, files) = match is_declared {
-            true => (installed.folder(), &installed.missing_declared),
-            false => (installed.folder(), &installed.missing),
-        };
+    /// Creates the fault of the files that the program declares, or else of those that a convolution needs. `rows`: the
+    /// known versions.
+    pub fn new(installed: &'a Installed, is_declared: bool, rows: &[CudnnTargets]) -> Self {
+        let version = installed.version().map(|(version, _)| version);
+        let newest = version.and_then(|version| gpu_support::newest_before(rows, version));
         Self {
-            folder,
-            release,
-            files,
+            installed,
             is_declared,
-            is_uncertain: release.is_some_and(is_newer)
-                || !majors::CUDNN.contains(&installed.major),
+            is_uncertain: newest.is_some() || !majors::CUDNN.contains(&installed.major),
             bundled: None,
-            jit_only: installed.jit_only,
-            is_beside: !is_dll && files.iter().all(|file| system::is_file(&folder.join(file))),
-            reinstall: package_owner::reinstall_command(&installed.main.path),
             looked_at: Vec::new(),
         }
+    }
+
+    pub fn files(&self) -> &[String] {
+        match self.is_declared {
+            true => &self.installed.missing_declared,
+            false => &self.installed.missing,
+        }
+    }
+
+    /// Returns `true` if they are in the directory of the main library, where the loader of Linux does not search.
+    pub fn is_beside(&self) -> bool {
+        let folder = self.installed.folder();
+        let mut files = self.files().iter();
+        !self.installed.is_dll() && files.all(|file| system::is_file(&folder.join(file)))
     }
 }
 
@@ -308,18 +300,14 @@ fn named_in(main_library: &Path) -> Vec<String> {
 
 /// Returns the file with the highest numbers after the plain name: 9.14.0 before 9.9.0.
 pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
-    let numbers = |path: &Path| -> Option<Vec<u32>> {
-        let name = path.file_name()?.to_str()?;
-        let mut numbers = Vec::new();
-        for number in name.strip_prefix(plain)?.strip_prefix('.')?.split('.') {
-            numbers.push(number.parse().ok()?);
-        }
-        Some(numbers)
-    };
+    let plain = LibraryName::read(plain)?;
     let mut last = None;
     for path in files_in(folder) {
-        if let Some(numbers) = numbers(&path) {
-            last = last.max(Some((numbers, path)));
+        if let Some(LibraryName { name, numbers, .. }) = LibraryName::of(&path) {
+            let is_longer = numbers.len() > plain.numbers.len();
+            if is_longer && name == plain.name && numbers.starts_with(&plain.numbers) {
+                last = last.max(Some((numbers, path)));
+            }
         }
     }
     Some(last?.1)

@@ -8,8 +8,8 @@ use crate::runtime::install::{package_owner, refusal};
 use crate::runtime::judge::{program_rules, rules};
 use crate::runtime::loader::misplaced::Wanted;
 use crate::runtime::loader::{
-    LoadOrigin, SearchPath, file_name, library_names, loader_words, map_failures, not_found,
-    off_the_way, search_path,
+    LoadOrigin, SearchPath, file_name, loader_words, not_found, off_the_way, refused_library,
+    search_path,
 };
 use crate::runtime::system::platform;
 use crate::runtime::system::platform::Library;
@@ -46,7 +46,7 @@ pub enum Remedy {
 
 impl Remedy {
     pub fn hidden(built: &Built, path: PathBuf) -> Self {
-        let is_tried = library_names::is_tried(built, &path);
+        let is_tried = file_name::is_tried(built, &path);
         Self::Hidden { path, is_tried }
     }
 }
@@ -60,6 +60,30 @@ pub enum NotLoadedYet {
 }
 
 impl MainLibrary {
+    /// Creates the main library of these in the process, of which the others of its major also matter.
+    fn new(
+        library: Library,
+        path: PathBuf,
+        major: u32,
+        search_path: &SearchPath,
+        loaded: Vec<(PathBuf, u32)>,
+    ) -> Self {
+        let mut others = Vec::new();
+        for (other, its_major) in loaded {
+            let is_same = other == path || platform::same_file(&other, &path);
+            if its_major == major && !is_same {
+                others.push(other);
+            }
+        }
+        Self {
+            library,
+            origin: search_path.origin_of(&path),
+            path,
+            major,
+            others,
+        }
+    }
+
     pub fn parts(&self, search_path: &SearchPath, pinned: bool, built: &Built) -> SubLibraries {
         if self.origin == LoadOrigin::Within {
             return SubLibraries::default();
@@ -120,7 +144,7 @@ impl MainLibrary {
 /// last case, this function opens it in the same way, without its sub-libraries.
 pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Finding> {
     let majors = rules::majors(built);
-    let mut loaded = in_process();
+    let loaded = in_process();
     // A statically linked cuDNN has no files. Not supported on Windows.
     #[cfg(not(windows))]
     if let Some(functions) = built.linked_in {
@@ -130,72 +154,59 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
             path: library.path().unwrap_or_default(),
             major: built.cudnn.map_or(9, |version| version.major),
             origin: LoadOrigin::Within,
-            others: paths(&loaded, &|_| true),
+            others: loaded.into_iter().map(|(path, _)| path).collect(),
         });
     }
     if built.loader == Loader::Cudarc && platform::is_program() {
         // cudarc's names may find another cuDNN than the loaded one: no SONAME is `libcudnn.so`.
-        return open(built, &majors, search_path, &loaded);
+        return open(built, &majors, search_path, loaded);
     }
-    let is_accepted = |main_library: &(PathBuf, u32)| majors.contains(&main_library.1);
     // On Windows, a linked cuDNN may be loaded on the first call.
     if built.loader == Loader::Linked && loaded.is_empty() && !cfg!(windows) {
         return Err(NotLoadedYet::LeftOut.finding());
     }
-    if let Some(at) = loaded.iter().position(is_accepted).or(match built.loader {
-        Loader::Linked if !loaded.is_empty() => Some(0),
-        _ => None,
-    }) {
-        let (path, major) = loaded.swap_remove(at);
+    let accepted = loaded.iter().find(|(_, major)| majors.contains(major));
+    let linked = loaded.first().filter(|_| built.loader == Loader::Linked);
+    if let Some((path, major)) = accepted.or(linked).cloned() {
         if let Some(library) = Library::loaded(&path) {
-            return Ok(MainLibrary {
-                library,
-                origin: search_path.origin_of(&path),
-                path,
-                major,
-                others: paths(&loaded, &|other| other.1 == major),
-            });
+            return Ok(MainLibrary::new(library, path, major, search_path, loaded));
         }
     }
     if !platform::is_program() {
         // The process might never load the cuDNN that would be opened here.
         return Err(NotLoadedYet::Unopened.finding());
     }
-    open(built, &majors, search_path, &loaded)
+    open(built, &majors, search_path, loaded)
 }
 
 /// Returns the main libraries of cuDNN in this process, with their majors.
 pub fn in_process() -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for path in platform::mapped() {
-        let by_name = file_name::parse(&path).filter(|(name, _)| name.is_empty());
-        let major = by_name.map(|(_, major)| major_by_soname(&path).or(major));
-        if let Some(major) = major.flatten() {
+        let is_main = file_name::parse(&path).is_some_and(|(name, _)| name.is_empty());
+        if let Some(major) = major_of(&path).filter(|_| is_main) {
             found.push((path, major));
         }
     }
     found
 }
 
-/// Returns the files of the loaded main libraries that `is_it` accepts.
-fn paths(loaded: &[(PathBuf, u32)], is_it: &dyn Fn(&(PathBuf, u32)) -> bool) -> Vec<PathBuf> {
-    let found = loaded.iter().filter(|library| is_it(library));
-    found.map(|library| library.0.clone()).collect()
-}
-
-/// Returns the major in the SONAME: `libcudnn.so` contains none, and `libcudnn.so.9` may be a link to cuDNN 8.
-fn major_by_soname(path: &Path) -> Option<u32> {
-    let name = Image::open(path).ok()?.as_elf()?.soname()?;
-    file_name::parse(Path::new(&name))?.1
+/// Returns the major of a main library from its SONAME, else from its name: `libcudnn.so` contains none, and
+/// `libcudnn.so.9` may be a link to cuDNN 8.
+fn major_of(path: &Path) -> Option<u32> {
+    let image = Image::open(path).ok();
+    let soname = image.and_then(|image| image.as_elf()?.soname());
+    let by_soname = soname.and_then(|name| file_name::parse(Path::new(&name))?.1);
+    by_soname.or_else(|| file_name::parse(path)?.1)
 }
 
 fn open(
     built: &Built,
     majors: &[u32],
     search_path: &SearchPath,
-    loaded: &[(PathBuf, u32)],
+    loaded: Vec<(PathBuf, u32)>,
 ) -> Result<MainLibrary, Finding> {
-    let names = library_names::opened_names(built);
+    let names = file_name::opened_names(built);
     let mut messages = Vec::new();
     let (mut unfit, mut usable, mut refused) = (None, false, None);
     for name in &names {
@@ -216,21 +227,8 @@ fn open(
         match Library::open(name) {
             Ok(library) => {
                 let path = library.path().unwrap_or_else(|| PathBuf::from(name));
-                let by_name = || file_name::parse(Path::new(name)).and_then(|(_, major)| major);
-                let origin = search_path.origin_of(&path);
-                let major = major_by_soname(&path)
-                    .or_else(by_name)
-                    .unwrap_or(majors::NEWEST_CUDNN);
-                let other = |other: &(PathBuf, u32)| {
-                    other.1 == major && !platform::same_file(&other.0, &path)
-                };
-                return Ok(MainLibrary {
-                    library,
-                    others: paths(loaded, &other),
-                    path,
-                    major,
-                    origin,
-                });
+                let major = major_of(&path).unwrap_or(majors::NEWEST_CUDNN);
+                return Ok(MainLibrary::new(library, path, major, search_path, loaded));
             }
             Err(message) => {
                 // The loader's message begins with the library that it did not find.
@@ -243,10 +241,10 @@ fn open(
     }
     let locate = |name: &str| search_path.program_file(name);
     for message in &messages {
-        if let Some(failure) = map_failures::find(message, &locate) {
+        if let Some(failure) = refused_library::find(message, &locate) {
             return Err(failure.finding());
         }
-        if map_failures::unread(message).is_some() {
+        if refused_library::unread(message).is_some() {
             let name = message.split(": ").next().unwrap_or_default();
             let file = locate(name).unwrap_or_else(|| PathBuf::from(name));
             return Err(refusal::finding(&file, message));
@@ -278,8 +276,7 @@ fn open(
 
 /// Returns `true` if the program can run with this cuDNN. Returns `None` if its version is unknown.
 fn suits(built: &Built, main_library: &Path, search_path: &SearchPath) -> Option<bool> {
-    let by_name = || file_name::parse(main_library)?.1;
-    let major = major_by_soname(main_library).or_else(by_name)?;
+    let major = major_of(main_library)?;
     let parts = SubLibraries::locate(main_library, major, search_path, true, built);
     let (version, _) = parts.installed.version()?;
     Some(program_rules::version(built, version).is_ok())

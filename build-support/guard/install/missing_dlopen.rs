@@ -23,9 +23,7 @@ pub struct MissingLink {
 impl MissingLink {
     /// Finds the link for a name that a library opens with this search path. `cuda`: the CUDA major of the cuDNN.
     pub fn find(name: &str, cuda: Option<u32>, search_path: &SearchPath) -> Option<Self> {
-        let others = numbered(name, cuda);
-        let mut files = others.iter().map(|other| search_path.program_file(other));
-        let existing = files.find_map(|file| file)?;
+        let existing = search_path.program_file(&numbered(name, cuda)?)?;
         Some(Self::to(existing, name, search_path))
     }
 
@@ -107,14 +105,13 @@ pub fn name_in(output: &str) -> Option<String> {
     found
 }
 
-/// Returns the names with a number under which a library is installed.
-fn numbered(name: &str, cuda: Option<u32>) -> Vec<String> {
-    let with = |number: String| format!("{name}.{number}");
+/// Returns the name with a number under which a library is installed.
+fn numbered(name: &str, cuda: Option<u32>) -> Option<String> {
     match (name, cuda) {
-        (PLAIN_DRIVER, _) => vec![DRIVER_SO.to_string()],
-        ("libcudart.so", Some(11)) => vec![with("11.0".to_string())],
-        ("libnvrtc.so", Some(11)) => vec![with("11.2".to_string())],
-        (_, Some(cuda)) if name.ends_with(".so") => vec![with(cuda.to_string())],
-        _ => Vec::new(),
+        (PLAIN_DRIVER, _) => Some(DRIVER_SO.to_string()),
+        ("libcudart.so", Some(11)) => Some("libcudart.so.11.0".to_string()),
+        ("libnvrtc.so", Some(11)) => Some("libnvrtc.so.11.2".to_string()),
+        (_, Some(cuda)) if name.ends_with(".so") => Some(format!("{name}.{cuda}")),
+        _ => None,
     }
 }

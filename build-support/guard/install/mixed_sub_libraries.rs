@@ -57,24 +57,17 @@ impl Installed {
     /// itself does not notice.
     pub fn mixed_versions(&self) -> Option<MixedVersions<'_>> {
         let (version, _) = self.version()?;
-        let preloaded = self.main.origin == Some(LoadOrigin::Preload);
         let mut files = vec![&self.main];
         files.extend(&self.list);
         let is_mixed = files.iter().any(|file| file.is_other_than(version));
-        is_mixed.then_some(MixedVersions {
-            files,
-            version,
-            preloaded: preloaded.then_some(&self.main.path),
-        })
+        is_mixed.then_some(MixedVersions { files, version })
     }
 }
 
-/// The files of a cuDNN whose versions differ.
+/// The files of a cuDNN whose versions differ, the main library first.
 pub struct MixedVersions<'a> {
     pub files: Vec<&'a SubLibraryFile>,
     pub version: Version,
-    /// The main library, if LD_PRELOAD names it. The other files may all have the same version.
-    pub preloaded: Option<&'a Path>,
 }
 
 impl<'a> MixedVersions<'a> {
@@ -87,21 +80,11 @@ impl<'a> MixedVersions<'a> {
     /// Returns the version of most files, and the files of other versions. If two versions have equally many files, the
     /// version of the main library decides.
     pub fn odd_ones(&self) -> (Version, Vec<&'a SubLibraryFile>) {
-        let odd_ones = |version| {
-            let mut odd = Vec::new();
-            for file in &self.files {
-                if file.is_other_than(version) {
-                    odd.push(*file);
-                }
-            }
-            odd
-        };
-        let (mut most, mut odd) = (self.version, odd_ones(self.version));
-        for file in &self.files {
-            let Some(version) = file.version else {
-                continue;
-            };
-            let others = odd_ones(version);
+        let (mut most, mut odd) = (self.version, self.files.clone());
+        odd.retain(|file| file.is_other_than(most));
+        for version in self.files.iter().filter_map(|file| file.version) {
+            let mut others = self.files.clone();
+            others.retain(|file| file.is_other_than(version));
             if others.len() < odd.len() {
                 (most, odd) = (version, others);
             }

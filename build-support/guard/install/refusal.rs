@@ -3,7 +3,7 @@
 use crate::runtime::binary::{Defect, Image};
 use crate::runtime::facts::Finding;
 use crate::runtime::install::UnusableFile;
-use crate::runtime::loader::{SearchPath, loader_words, map_failures};
+use crate::runtime::loader::{SearchPath, loader_words, refused_library};
 use std::path::Path;
 
 /// Returns the finding about a file that the program would open, if opening it could kill or block the process.
@@ -16,13 +16,13 @@ pub fn unsafe_file(path: &Path, defect: &Defect, search_path: &SearchPath) -> Op
 /// Returns the finding for the loader's message about a file. The message begins with the file that it did not find.
 pub fn finding(path: &Path, message: &str) -> Finding {
     let named = message.split(": ").next().unwrap_or(message);
-    if let Some(failure) = map_failures::find(message, &|_| None) {
+    if let Some(failure) = refused_library::find(message, &|_| None) {
         return failure.finding();
     }
     let words = vec![("loader", message.to_string())];
     let file = Path::new(named);
     let file = if file.is_absolute() { file } else { path };
-    if let Some(reason) = map_failures::unread(message) {
+    if let Some(reason) = refused_library::unread(message) {
         let defect = Defect::Unreadable(reason.into());
         let fault = UnusableFile::new(file, &defect, words);
         return fault.needed_if(true).finding();

@@ -7,7 +7,6 @@ use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
 use crate::runtime::install::{
     Expected, FileContents, FileReader, Installed, MissingSubLibraries, mixed_sub_libraries,
 };
-use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::{LoadOrigin, SearchPath, file_name};
 use crate::runtime::system::platform::Library;
 use crate::runtime::system::{self, platform};
@@ -40,14 +39,13 @@ impl SubLibraries {
         let mut open = |name: &str, path: &Path| files.open(name, path);
         let mut reader = FileReader::new(&mut open);
         let mut read = |name: &str, path: PathBuf| reader.read(name, path);
-        let image = Image::open(main_library).ok();
         let main = read("cudnn", main_library.to_path_buf());
         // A DLL may be renamed. What it opens depends on its version.
         let major = match main.version {
             Some(version) if cfg!(windows) => version.major,
             _ => major,
         };
-        let lookup = SubLibraryLookup::new(main_library, image.as_ref(), major, search_path);
+        let lookup = SubLibraryLookup::new(main_library, major, search_path);
         let expected = Expected {
             beside: &beside(folder, major, cfg!(windows)),
             declared: &built.needs,
@@ -59,14 +57,17 @@ impl SubLibraries {
             false => lookup.by_name(name, version),
         };
         let installed = Installed::locate(main, major, &expected, &mut find, &mut read);
-        let mut parts = Self::default();
-        for file in installed.list.iter().filter(|file| file.needed && !pinned) {
-            if !lookup.is_found(&file.name) {
-                parts.not_found.push(file.path.clone());
+        let mut not_found = Vec::new();
+        for file in &installed.list {
+            if file.needed && !pinned && !lookup.is_found(&file.name) {
+                not_found.push(file.path.clone());
             }
         }
-        parts.installed = installed;
-        parts
+        Self {
+            installed,
+            not_found,
+            ..Self::default()
+        }
     }
 
     /// Adds the findings about the files. `main` is the reason why the loader uses the main library.
@@ -74,13 +75,11 @@ impl SubLibraries {
         self.installed
             .add_origins(main, &|file| search_path.origin_of(file));
         let installed = &self.installed;
-        let is_newer = |version| gpu_support::newest_before(&built.tables.gpus, version).is_some();
-        let lists = [&installed.missing, &installed.missing_declared];
-        for (files, is_declared) in lists.into_iter().zip([false, true]) {
-            if files.is_empty() {
+        for is_declared in [false, true] {
+            let mut missing = MissingSubLibraries::new(installed, is_declared, &built.tables.gpus);
+            if missing.files().is_empty() {
                 continue;
             }
-            let mut missing = MissingSubLibraries::new(installed, is_declared, &is_newer);
             missing.is_uncertain |= Image::open(&installed.main.path).is_err();
             missing.looked_at = search_path.with_own(Vec::new(), true).looked_at();
             self.findings.push(missing.finding());
@@ -155,13 +154,13 @@ impl<'a> ProcessFiles<'a> {
 pub fn beside(folder: &Path, major: u32, is_dll: bool) -> Vec<(String, PathBuf)> {
     let mut files = Vec::new();
     for path in files_in(folder) {
-        let file = LibraryName::of(&path);
-        let file = file.filter(|file| file.is_dll == is_dll && file.major() == Some(major));
-        let name = file.and_then(|file| file.sub_library().map(String::from));
-        files.extend(
-            name.filter(|name| !name.is_empty())
-                .map(|name| (name, path)),
-        );
+        let Some(file) = LibraryName::of(&path) else {
+            continue;
+        };
+        let is_own = file.is_dll == is_dll && file.major() == Some(major);
+        if let Some(name) = file.sub_library().filter(|name| is_own && !name.is_empty()) {
+            files.push((name.to_string(), path));
+        }
     }
     files.sort_unstable();
     files.dedup_by(|one, other| one.0 == other.0);

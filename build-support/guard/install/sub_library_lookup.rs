@@ -5,7 +5,7 @@ use crate::runtime::facts::Version;
 use crate::runtime::install::full_name;
 use crate::runtime::loader::elf::candidates::HWCAPS;
 use crate::runtime::loader::search_path::loaded;
-use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, file_name};
+use crate::runtime::loader::{SearchPath, file_name};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
@@ -20,14 +20,10 @@ pub struct SubLibraryLookup<'a> {
 }
 
 impl<'a> SubLibraryLookup<'a> {
-    pub fn new(
-        main_library: &'a Path,
-        elf: Option<&Image>,
-        major: u32,
-        search_path: &SearchPath,
-    ) -> Self {
+    pub fn new(main_library: &'a Path, major: u32, search_path: &SearchPath) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
-        let elf = elf.and_then(Image::as_elf);
+        let image = Image::open(main_library).ok();
+        let elf = image.as_ref().and_then(Image::as_elf);
         let own = elf.map(|elf| search_path.of_library(elf, main_library));
         Self {
             folder,
@@ -78,13 +74,8 @@ impl<'a> SubLibraryLookup<'a> {
     /// Returns the file for a level of the CPU, in `glibc-hwcaps` of a directory that only cuDNN's own libraries search.
     /// For the other directories, a child opens the name.
     fn for_a_level(&self, file: &str) -> Option<PathBuf> {
-        let own = |place: &&SearchDirectory| {
-            matches!(
-                place.origin,
-                LoadOrigin::LibraryRunpath(..) | LoadOrigin::LibraryRpath(..)
-            )
-        };
-        let own = self.search_path.directories.iter().filter(own);
+        let places = self.search_path.directories.iter();
+        let own = places.filter(|place| place.origin.is_of_library());
         let levels = own.flat_map(|place| files_in(&place.dir.join(HWCAPS)));
         // More CPUs support the lowest level than the others.
         let found = levels

@@ -13,6 +13,23 @@ pub enum GpuSupport {
     Unknown,
 }
 
+/// The reason why a cuDNN has no machine code for a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SupportGap {
+    /// The GPU is older than all that the cuDNN supports. The last cuDNN that is known to support the GPU, and the CUDA
+    /// major that it is built for.
+    Dropped(Option<(Version, u32)>),
+    /// The GPU is newer than the cuDNN, or was left out of it.
+    Missing {
+        /// `true` if the cuDNN has PTX that the driver can compile for the GPU.
+        by_ptx: bool,
+        /// The newest GPU that the cuDNN supports, if the judged GPU is newer.
+        newest: Option<ComputeCapability>,
+        /// The first cuDNN that is known to support the GPU, and the CUDA major that it is built for.
+        first: Option<(Version, u32)>,
+    },
+}
+
 /// The facts about a cuDNN that determine the GPUs that it supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cudnn {
@@ -40,10 +57,22 @@ impl Cudnn {
         }
     }
 
-    /// Returns `true` if the GPU is older than all that this cuDNN has machine code for.
-    pub fn is_gpu_too_old(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> bool {
-        let (row, _) = self.rows_around(rows);
-        row.is_some_and(|row| is_below(row, gpu))
+    /// Returns the reason why this cuDNN has no machine code for the GPU.
+    pub fn gap(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> Option<SupportGap> {
+        let by_ptx = match self.support(rows, gpu) {
+            GpuSupport::Yes | GpuSupport::Unknown => return None,
+            GpuSupport::No if is_below(self.rows_around(rows).0?, gpu) => {
+                let last = self.last_with(rows, gpu);
+                return Some(SupportGap::Dropped(last.map(|last| (last, self.cuda))));
+            }
+            GpuSupport::No => false,
+            GpuSupport::ByPtx => true,
+        };
+        Some(SupportGap::Missing {
+            by_ptx,
+            newest: self.newest_gpu(rows).filter(|newest| *newest < gpu),
+            first: self.first_with(rows, gpu),
+        })
     }
 
     /// Returns the newest GPU that this cuDNN has machine code for.

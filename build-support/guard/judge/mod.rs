@@ -5,5 +5,5 @@ pub mod gpu_support;
 pub mod program_rules;
 pub mod rules;
 
-pub use gpu_support::{Cudnn, GpuSupport};
-pub use rules::{Gpu, Impact, NewerPtx, NewerVersion, SupportGap};
+pub use gpu_support::{Cudnn, GpuSupport, SupportGap};
+pub use rules::{Gpu, Impact, NewerPtx, NewerVersion};

@@ -94,15 +94,11 @@ fn check_requirement(
 pub fn driver(built: &Built, cudnn_cuda_major: Option<u32>, driver: Version) -> Option<Finding> {
     let by_program = built.cuda.map(|cuda| cuda.major);
     let (needed, needed_by) = match (cudnn_cuda_major, by_program) {
-        (Some(cudnn), program)
-            if cudnn > driver.major && program.is_none_or(|program| program <= cudnn) =>
-        {
-            (cudnn, DriverUser::LoadedCudnn)
-        }
-        (_, Some(program)) if program > driver.major => (program, DriverUser::Program),
-        _ => return None,
+        (Some(cudnn), program) if Some(cudnn) >= program => (cudnn, DriverUser::LoadedCudnn),
+        (_, program) => (program?, DriverUser::Program),
     };
-    Some(needed_by.driver_too_old(driver, needed, &built.tables.drivers))
+    let is_too_old = needed > driver.major;
+    is_too_old.then(|| needed_by.driver_too_old(driver, needed, &built.tables.drivers))
 }
 
 /// Returns the finding if none of the compiled kernels runs on the GPU, or only PTX could that the driver does not

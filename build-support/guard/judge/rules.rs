@@ -1,10 +1,6 @@
 //! The rules of compatibility that the build and the running program share.
 
-use crate::runtime::facts::{
-    Built, CONV, Code, ComputeCapability, CudnnTargets, Finding, KnownBad, Policy, Target, Version,
-    majors,
-};
-use crate::runtime::judge::{Cudnn, GpuSupport};
+use crate::runtime::facts::{Built, CONV, ComputeCapability, KnownBad, Policy, Version, majors};
 use std::fmt::Display;
 
 /// A GPU of this machine.
@@ -54,23 +50,6 @@ impl NewerVersion {
     }
 }
 
-/// The reason why a cuDNN has no machine code for a GPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SupportGap {
-    /// The GPU is older than all that the cuDNN supports. The last cuDNN that is known to support the GPU, and the CUDA
-    /// major that it is built for.
-    Dropped(Option<(Version, u32)>),
-    /// The GPU is newer than the cuDNN, or was left out of it.
-    Missing {
-        /// `true` if the cuDNN has PTX that the driver can compile for the GPU.
-        by_ptx: bool,
-        /// The newest GPU that the cuDNN supports, if the judged GPU is newer.
-        newest: Option<ComputeCapability>,
-        /// The first cuDNN that is known to support the GPU, and the CUDA major that it is built for.
-        first: Option<(Version, u32)>,
-    },
-}
-
 /// The effect of a known fault of cuDNN on a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Impact {
@@ -98,47 +77,6 @@ pub fn majors(built: &Built) -> Vec<u32> {
         }
         (_, _, Some(with)) => vec![with.major],
         (_, None, None) => majors::CUDNN.to_vec(),
-    }
-}
-
-impl Cudnn {
-    /// Returns a finding for each GPU that kernels are compiled for and that this cuDNN has no machine code for.
-    pub fn targets(
-        self,
-        rows: &[CudnnTargets],
-        targets: &[Target],
-        chosen_by: &str,
-    ) -> Vec<Finding> {
-        let (mut findings, mut seen) = (Vec::new(), Vec::new());
-        for target in targets {
-            let capability = target.capability;
-            if target.code != Code::Machine || seen.contains(&capability) {
-                continue;
-            }
-            seen.push(capability);
-            if let Some(gap) = self.gap(rows, capability) {
-                findings.push(gap.target_finding(self, capability, chosen_by));
-            }
-        }
-        findings
-    }
-
-    /// Returns the reason why this cuDNN has no machine code for the GPU.
-    pub fn gap(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> Option<SupportGap> {
-        let by_ptx = match self.support(rows, gpu) {
-            GpuSupport::Yes | GpuSupport::Unknown => return None,
-            GpuSupport::No if self.is_gpu_too_old(rows, gpu) => {
-                let last = self.last_with(rows, gpu);
-                return Some(SupportGap::Dropped(last.map(|last| (last, self.cuda))));
-            }
-            GpuSupport::No => false,
-            GpuSupport::ByPtx => true,
-        };
-        Some(SupportGap::Missing {
-            by_ptx,
-            newest: self.newest_gpu(rows).filter(|newest| *newest < gpu),
-            first: self.first_with(rows, gpu),
-        })
     }
 }
 

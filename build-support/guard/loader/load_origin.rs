@@ -9,17 +9,13 @@ pub const PRELOADS: &str = "/etc/ld.so.preload";
 /// The reason why the loader searches a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadOrigin {
-    /// The program's DT_RPATH, which is searched before LD_LIBRARY_PATH.
-    Rpath(PathBuf),
+    /// The DT_RPATH of the program or of the library of this name, which is searched before LD_LIBRARY_PATH. The library
+    /// opens the searched library, or loaded the library that opens it.
+    Rpath(PathBuf, Option<String>),
     /// LD_LIBRARY_PATH, as it was when the program was started; on Windows the current PATH.
     LibraryPath(PathBuf),
-    /// The program's DT_RUNPATH.
-    Runpath(PathBuf),
-    /// The DT_RPATH of the library of this name. That library opens the searched library, or loaded the library that
-    /// opens it.
-    LibraryRpath(PathBuf, String),
-    /// The DT_RUNPATH of the library of this name, which opens the searched library.
-    LibraryRunpath(PathBuf, String),
+    /// The DT_RUNPATH of the program or of the library of this name, which opens the searched library.
+    Runpath(PathBuf, Option<String>),
     Preload,
     /// `/etc/ld.so.preload`.
     Preloads,
@@ -48,14 +44,17 @@ pub enum LoadOrigin {
 }
 
 impl LoadOrigin {
+    /// Returns `true` for the RPATH or RUNPATH of a library.
+    pub fn is_of_library(&self) -> bool {
+        matches!(self, Self::Rpath(_, Some(_)) | Self::Runpath(_, Some(_)))
+    }
+
     /// Returns the directory, or an empty path without one.
     pub fn folder(&self) -> &Path {
         match self {
-            LoadOrigin::Rpath(folder)
+            LoadOrigin::Rpath(folder, _)
             | LoadOrigin::LibraryPath(folder)
-            | LoadOrigin::Runpath(folder)
-            | LoadOrigin::LibraryRpath(folder, _)
-            | LoadOrigin::LibraryRunpath(folder, _)
+            | LoadOrigin::Runpath(folder, _)
             | LoadOrigin::Application(folder)
             | LoadOrigin::DllDirectory(folder)
             | LoadOrigin::AddedDirectory(folder)

@@ -31,6 +31,18 @@ pub struct Misplaced {
     pub ignores_path: bool,
 }
 
+impl Misplaced {
+    /// Creates a fault that LD_LIBRARY_PATH does not fix.
+    pub fn new(file: Option<PathBuf>, cause: Unsearched) -> Self {
+        Self {
+            file,
+            cause,
+            library_path: None,
+            ignores_path: false,
+        }
+    }
+}
+
 /// A library that is searched.
 pub struct Wanted<'a> {
     pub names: &'a [String],

@@ -7,11 +7,7 @@ pub mod dll;
 pub mod elf;
 pub mod file_name;
 pub mod ld_so_conf;
-#[cfg(feature = "runtime")]
-pub mod library_names;
 pub mod load_origin;
-#[cfg(feature = "runtime")]
-pub mod map_failures;
 #[cfg(feature = "runtime")]
 pub mod misplaced;
 #[cfg(feature = "runtime")]

@@ -104,14 +104,17 @@ pub fn find(
     let misplaced = misplaced.filter(|_| unfit.is_none());
     let (mut untried, mut other) = (None, None);
     if unfit.is_none() && misplaced.is_none() {
-        other = majors.iter().find_map(|major| {
-            let name = file_name::of_main(*major);
-            let file = (!names.contains(&name)).then(|| search_path.program_file(&name));
-            Some((*major, file??))
-        });
+        let installed =
+            |major| Some((major, search_path.program_file(&file_name::of_main(major))?));
+        let mut accepted = majors.to_vec();
+        accepted.retain(|major| !names.contains(&file_name::of_main(*major)));
+        other = accepted.into_iter().find_map(installed);
         let dir = |(_, file): &(u32, PathBuf)| file.parent().unwrap_or(file).display().to_string();
         untried = other.as_ref().map(dir);
-        other = other.or_else(|| other_major(majors, search_path));
+        // A cuDNN of a major that the program does not open, the newest first.
+        let others = (majors::OLDEST_CUDNN - 1..=majors::NEWEST_CUDNN).rev();
+        let mut others = others.filter(|major| !majors.contains(major));
+        other = other.or_else(|| others.find_map(installed));
     }
     let (other, file) = other.unzip();
     MissingCudnn {
@@ -132,11 +135,4 @@ pub fn find(
         looked_at: search_path.looked_at(),
         ..MissingCudnn::default()
     }
-}
-
-/// Returns a cuDNN on the search path of a major that the program does not open, the newest first.
-fn other_major(accepted: &[u32], search_path: &SearchPath) -> Option<(u32, PathBuf)> {
-    let others = (majors::OLDEST_CUDNN - 1..=majors::NEWEST_CUDNN).rev();
-    let mut others = others.filter(|major| !accepted.contains(major));
-    others.find_map(|major| Some((major, search_path.program_file(&file_name::of_main(major))?)))
 }

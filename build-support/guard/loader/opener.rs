@@ -1,7 +1,7 @@
 //! The library of this process that loaded another library, if the search path of the program does not explain it.
 
-use crate::runtime::binary::{Elf, contains};
-use crate::runtime::loader::{SearchPath, System, file_name};
+use crate::runtime::binary::{Elf, contains_word};
+use crate::runtime::loader::{LoadOrigin, SearchPath, System, file_name};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -22,10 +22,10 @@ pub fn find(file: &Path, system: &System) -> Option<Opener> {
     let dir = file.parent()?;
     let name = file.file_name()?.to_str()?;
     let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
-    let preload = preload.to_string_lossy();
+    let preloads = system.preloads(&preload.to_string_lossy());
     let is_preloaded = |path: &Path| {
-        let mut names = preload.split([':', ' ']);
-        names.any(|name| Path::new(name) == path || path.file_name() == Some(name.as_ref()))
+        let mut names = preloads.iter();
+        names.any(|(name, origin)| *origin == LoadOrigin::Preload && path.ends_with(name))
     };
     let nowhere = SearchPath {
         system: system.clone(),
@@ -46,8 +46,7 @@ pub fn find(file: &Path, system: &System) -> Option<Opener> {
         let has_words = || {
             let dir = dir.as_os_str().as_encoded_bytes();
             let constants = elf.constants(MOST_CONSTANTS).unwrap_or_default();
-            let first = dir.split_first();
-            first.is_some_and(|(first, rest)| contains(&constants, *first, rest))
+            contains_word(&constants, dir)
         };
         let known = found.as_ref();
         let is_better = known.is_none_or(|(_, linked)| is_linked && !linked);

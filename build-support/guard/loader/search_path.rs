@@ -1,8 +1,7 @@
 //! The search path of a loader: the directories that it searches, each with the reason.
 
-use crate::runtime::binary::{Defect, files_in};
-use crate::runtime::loader::LoadOrigin;
-use crate::runtime::loader::System;
+use crate::runtime::binary::{Defect, Elf, files_in, is_absent};
+use crate::runtime::loader::{LoadOrigin, System};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use crate::runtime::system::platform::Library;
@@ -72,10 +71,62 @@ impl SearchPath {
         lines
     }
 
-    /// Returns the DLLs of a name in the order of Windows' search.
-    pub fn dlls(&self, name: &str) -> impl Iterator<Item = PathBuf> {
-        let places = self.directories.iter();
-        places.filter_map(move |place| dll_in(&place.dir, name))
+    /// Returns the files that the loader tries for a name, in its order, each with the reason.
+    pub fn candidates(&self, name: &str) -> Vec<(LoadOrigin, PathBuf)> {
+        if !self.system.is_windows {
+            return self.elf_candidates(name);
+        }
+        let mut files = Vec::new();
+        for place in &self.directories {
+            if let Some(file) = dll_in(&place.dir, name) {
+                files.push((place.origin.clone(), file));
+            }
+        }
+        files
+    }
+
+    /// Returns the reason why the loader tries this file.
+    pub fn finds(&self, file: &Path) -> Option<LoadOrigin> {
+        for (origin, other) in self.candidates(file.file_name()?.to_str()?) {
+            if other == file {
+                return Some(origin);
+            }
+        }
+        None
+    }
+
+    /// Returns the file that the loader would take for a name that the program opens, even if it fails on it. The
+    /// loader of Linux skips files that it cannot read, files for another CPU, and directories that it cannot find. If
+    /// it skips all files, the first one is returned, so that a message can name it.
+    pub fn program_file(&self, name: &str) -> Option<PathBuf> {
+        let is_dir = |path: &Path| system::metadata(path).is_ok_and(|data| data.is_dir());
+        let mut skipped = None;
+        for (_, file) in self.candidates(name) {
+            if self.system.is_windows {
+                return Some(file);
+            }
+            match system::metadata(&file) {
+                Err(error) if is_absent(&error) || !file.parent().is_some_and(is_dir) => continue,
+                // The loader ends its search at a file that cannot be read now.
+                _ => {}
+            }
+            match Elf::open(&file) {
+                Err(defect) if defect.is_passed_over() => skipped = skipped.or(Some(file)),
+                _ => return Some(file),
+            }
+        }
+        skipped
+    }
+
+    /// Returns all files of that name on the search path.
+    pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for (_, file) in self.candidates(name) {
+            if system::is_file(&file) {
+                files.push(file);
+            }
+        }
+        files
     }
 
     /// Returns `true` if this directory is searched before that of the origin, in an order that a user can change: the
@@ -107,8 +158,8 @@ impl SearchPath {
         for place in &self.directories {
             match place.origin {
                 LoadOrigin::System(_) if !self.system.is_windows => system.push(place.clone()),
-                LoadOrigin::Runpath(_) | LoadOrigin::LibraryRunpath(..) => {}
-                LoadOrigin::Rpath(_) | LoadOrigin::LibraryRpath(..) if !own_first => {}
+                LoadOrigin::Runpath(..) => {}
+                LoadOrigin::Rpath(..) if !own_first => {}
                 _ => directories.push(place.clone()),
             }
         }
@@ -126,14 +177,16 @@ impl SearchPath {
 
     /// Returns a directory that is searched for every library: that of this file, else the first that exists.
     pub fn directory_for(&self, file: &Path) -> Option<&Path> {
-        let is_of_program =
-            |origin: &_| matches!(origin, LoadOrigin::Rpath(_) | LoadOrigin::Runpath(_));
-        let places = self.directories.iter();
-        let places = places.filter(|place| !is_of_program(&place.origin));
-        let mut dirs = places.map(|place| &*place.dir);
-        let mut own = dirs.clone();
-        own.find(|dir| Some(*dir) == file.parent())
-            .or_else(|| dirs.find(|dir| system::is_there(dir)))
+        let mut first = None;
+        for SearchDirectory { origin, dir } in &self.directories {
+            match origin {
+                LoadOrigin::Rpath(_, None) | LoadOrigin::Runpath(_, None) => {}
+                _ if Some(&**dir) == file.parent() => return Some(dir),
+                _ if first.is_none() && system::is_there(dir) => first = Some(&**dir),
+                _ => {}
+            }
+        }
+        first
     }
 
     /// Returns `true` if the directory of one file is searched before the directory of the other.

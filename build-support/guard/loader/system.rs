@@ -153,27 +153,20 @@ impl Loader {
         let lib = found.map_or(&known[..], from_ref).to_vec();
         let own_cache = paths.iter().find(is_own);
         let own_cache = own_cache.map(|text| platform::path_of(text.to_vec()));
-        if let (Some(_), Some(dir)) = (&own_cache, path.parent()) {
-            let dirs = vec![dir.display().to_string()];
-            return Self {
-                dirs,
-                lib,
-                own_cache,
-            };
-        }
         let mut dirs = Vec::new();
-        for lib in &lib {
-            dirs.push(format!("/{lib}"));
-            dirs.push(format!("/usr/{lib}"));
-        }
-        if found == known.first() {
-            dirs.push("/lib".to_string());
-            dirs.push("/usr/lib".to_string());
+        if let (Some(_), Some(dir)) = (&own_cache, path.parent()) {
+            dirs.push(dir.display().to_string());
+        } else {
+            let plain = Some("lib".to_string()).filter(|_| found == known.first());
+            for lib in lib.iter().chain(&plain) {
+                dirs.push(format!("/{lib}"));
+                dirs.push(format!("/usr/{lib}"));
+            }
         }
         Self {
             dirs,
             lib,
-            own_cache: None,
+            own_cache,
         }
     }
 }

@@ -21,12 +21,12 @@ impl LoadOrigin {
         let dir = printable(&self.folder().to_string_lossy());
         let entry = |list: &str| format!("{list}, its entry `{dir}`");
         match self {
-            LoadOrigin::Rpath(_) => entry("the program's RPATH"),
+            LoadOrigin::Rpath(_, None) => entry("the program's RPATH"),
             LoadOrigin::LibraryPath(_) if is_windows => entry("PATH"),
             LoadOrigin::LibraryPath(_) => entry("LD_LIBRARY_PATH"),
-            LoadOrigin::Runpath(_) => entry("the program's RUNPATH"),
-            LoadOrigin::LibraryRpath(_, name) => entry(&format!("the RPATH of {name}")),
-            LoadOrigin::LibraryRunpath(_, name) => entry(&format!("the RUNPATH of {name}")),
+            LoadOrigin::Runpath(_, None) => entry("the program's RUNPATH"),
+            LoadOrigin::Rpath(_, Some(name)) => entry(&format!("the RPATH of {name}")),
+            LoadOrigin::Runpath(_, Some(name)) => entry(&format!("the RUNPATH of {name}")),
             LoadOrigin::Preload => "LD_PRELOAD".into(),
             LoadOrigin::Preloads => PRELOADS.into(),
             LoadOrigin::Cache => CACHE.into(),
@@ -61,7 +61,7 @@ impl LoadOrigin {
         let shown = dir.display();
         match self {
             LoadOrigin::LibraryPath(_) => format!("remove `{entry}` from {LIBRARY_PATH}"),
-            LoadOrigin::Rpath(_) | LoadOrigin::Runpath(_) => {
+            LoadOrigin::Rpath(_, None) | LoadOrigin::Runpath(_, None) => {
                 format!("build the program without `{entry}` in its rpath")
             }
             LoadOrigin::Preload => "remove it from LD_PRELOAD".into(),
@@ -101,9 +101,8 @@ impl LoadOrigin {
         let (entry, found_in) = (self.folder().display(), file.parent()?.display());
         let place = match self {
             LoadOrigin::LibraryPath(_) => format!("before `{entry}` to {LIBRARY_PATH}"),
-            LoadOrigin::Rpath(_) => format!("before `{entry}` to the program's rpath"),
-            LoadOrigin::Runpath(_)
-            | LoadOrigin::LibraryRunpath(..)
+            LoadOrigin::Rpath(_, None) => format!("before `{entry}` to the program's rpath"),
+            LoadOrigin::Runpath(..)
             | LoadOrigin::Cache
             | LoadOrigin::Configured(..)
             | LoadOrigin::OwnCache(_)
@@ -136,10 +135,10 @@ impl LoadOrigin {
             LoadOrigin::System(_) if cfg!(windows) => format!(
                 "remove the `{ALL}` files from `{dir}`, and add the directory of {required} to PATH"
             ),
-            LoadOrigin::Rpath(_) | LoadOrigin::LibraryRpath(..) => {
+            LoadOrigin::Rpath(..) => {
                 format!("install {required} in `{dir}`")
             }
-            LoadOrigin::Runpath(_) | LoadOrigin::LibraryRunpath(..) => {
+            LoadOrigin::Runpath(..) => {
                 format!("install {required} in `{dir}`, or add its directory to LD_LIBRARY_PATH")
             }
             LoadOrigin::Preload | LoadOrigin::Preloads => {

@@ -2,7 +2,7 @@
 
 use crate::runtime::binary::CACHE;
 use crate::runtime::facts::{Finding, FindingId, after_space, cudnn_file, quoted};
-use crate::runtime::loader::library_names::{FIRST_CUDARC_WITH_9, first_name};
+use crate::runtime::loader::file_name::{FIRST_CUDARC_WITH_9, first_name};
 use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};
 use crate::runtime::loader::{FoundFile, MissingCudnn, Reach, ReachStep};
 use crate::runtime::system::LOADER;

@@ -9,7 +9,7 @@ use crate::runtime::judge::program_rules::{
 };
 use crate::runtime::judge::{Gpu, NewerPtx};
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::library_names::first_name;
+use crate::runtime::loader::file_name::first_name;
 use crate::runtime::messages::not_found::by_first_name;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::PathBuf;

@@ -4,17 +4,18 @@ use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, FindingId, LibraryName, Version, after_space};
 use crate::runtime::install::mixed_sub_libraries::{Foreign, MixedVersions};
 use crate::runtime::install::package_owner::{Owner, reinstall_command};
-use crate::runtime::install::{Installed, MissingSubLibraries, is_absent};
+use crate::runtime::install::{Installed, MissingSubLibraries, SubLibraryFile, is_absent};
 use crate::runtime::loader::LoadOrigin;
 use std::path::Path;
 
 impl MissingSubLibraries<'_> {
     /// Returns the finding, only a warning if it is uncertain. The convolutions show if files are missing.
     pub fn finding(&self) -> Finding {
-        let here = self.folder.display().to_string();
-        let version = after_space(self.release);
+        let (installed, is_beside) = (self.installed, self.is_beside());
+        let here = installed.folder().display().to_string();
+        let version = after_space(installed.version().map(|(version, _)| version));
         let mut files = Vec::new();
-        for file in self.files {
+        for file in self.files() {
             files.push(Path::new(file));
         }
         let files = names(&files);
@@ -22,21 +23,21 @@ impl MissingSubLibraries<'_> {
             true => "this program needs",
             false => "convolutions need",
         };
-        let summary = match self.is_beside {
+        let summary = match is_beside {
             true => format!(
                 "the loader does not find {files} of cuDNN{version} at `{here}`, which {user}"
             ),
             false => format!("cuDNN{version} at `{here}` is missing {files}, which {user}"),
         };
-        let help = match (self.bundled, &self.reinstall) {
+        let help = match (self.bundled, reinstall_command(&installed.main.path)) {
             (Some(major), _) => {
                 format!("install cuDNN {major}, and add its directory to LD_LIBRARY_PATH")
             }
-            _ if self.jit_only => {
+            _ if installed.jit_only => {
                 "replace it with a complete cuDNN: this one only compiles graphs at run time"
                     .to_string()
             }
-            _ if self.is_beside => {
+            _ if is_beside => {
                 format!(
                     "add `{here}` to LD_LIBRARY_PATH: the loader does not search beside this main library"
                 )
@@ -46,10 +47,10 @@ impl MissingSubLibraries<'_> {
                 "reinstall cuDNN{version} in `{here}`: the main library opens the others from there"
             ),
         };
-        let missing = Some(self.files).filter(|files| files.len() > MOST_NAMES);
+        let missing = Some(self.files()).filter(|files| files.len() > MOST_NAMES);
         let mut searched = Vec::new();
         for place in &self.looked_at {
-            if searched.is_empty() && !self.is_beside {
+            if searched.is_empty() && !is_beside {
                 searched.push(&here);
             }
             if *place != here {
@@ -98,8 +99,10 @@ impl MixedVersions<'_> {
             summary += "; no convolution uses these files";
         }
         let finding = FindingId::PartsMixed.error_if(matters, summary);
-        let path = self.preloaded.map(Path::display);
-        finding.helps(path.map(|path| format!("remove `{path}` from LD_PRELOAD")))
+        let is_preloaded = |main: &&&SubLibraryFile| main.origin == Some(LoadOrigin::Preload);
+        let main = self.files.first().filter(is_preloaded);
+        // The other files may all have the same version.
+        finding.helps(main.map(|main| format!("remove `{}` from LD_PRELOAD", main.path.display())))
     }
 
     fn lines(&self) -> Vec<String> {
@@ -193,8 +196,8 @@ impl Installed {
                 (
                     true,
                     origin @ (LoadOrigin::LibraryPath(_)
-                    | LoadOrigin::Rpath(_)
-                    | LoadOrigin::Runpath(_)),
+                    | LoadOrigin::Rpath(_, None)
+                    | LoadOrigin::Runpath(_, None)),
                 ) => origin.removal(part.path),
                 _ => part.help(self.folder(), &complete),
             };

@@ -10,7 +10,8 @@ use std::path::Path;
 pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "cuDNN: {}", report.verdict())?;
     let built = &report.built;
-    let mut with = Vec::from_iter(built.cudnn.map(|version| format!("cuDNN {version}")));
+    let mut with = Vec::new();
+    with.extend(built.cudnn.map(|version| format!("cuDNN {version}")));
     let cuda = built.cuda.map(Version::short);
     with.extend(cuda.map(|version| format!("CUDA {version}")));
     let required = built.requirement.as_ref();

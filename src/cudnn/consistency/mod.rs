@@ -35,7 +35,8 @@ pub enum SubLibraryFault<'a> {
 
 /// Returns the findings about incompatible files of this cuDNN.
 pub fn findings(cudnn: &Cudnn, asker: &Asker) -> Vec<Finding> {
-    let mut findings = Vec::from_iter(header_library(cudnn, asker.variables));
+    let mut findings = Vec::new();
+    findings.extend(header_library(cudnn, asker.variables));
     // A cuDNN with an unusable main library is never chosen.
     findings.extend(cudnn.installed.findings(None, &|_| false));
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
@@ -44,7 +45,7 @@ pub fn findings(cudnn: &Cudnn, asker: &Asker) -> Vec<Finding> {
         // They are needed only on the machine that runs the program.
         let fault = MissingSubLibraries {
             is_uncertain: !asker.runs_here,
-            ..MissingSubLibraries::new(&cudnn.installed, false, &|_| true)
+            ..MissingSubLibraries::new(&cudnn.installed, false, &[])
         };
         findings.push(fault.finding());
     }

@@ -1,6 +1,6 @@
 //! The targets of all sub-libraries of a cuDNN together.
 
-use crate::runtime::facts::{Code, Suffix, Target};
+use crate::runtime::facts::{Code, Target};
 
 /// Returns the targets that every sub-library supports. If one contains `sm_90` and another `sm_90a`, the narrower one
 /// is returned. A sub-library without any device code is ignored.
@@ -30,14 +30,10 @@ fn is_covered(target: Target, by: &[Target]) -> bool {
 pub fn describe(targets: &[Target]) -> String {
     let (mut machine, mut pieces) = (Vec::new(), Vec::new());
     for target in targets {
-        let letter = match target.suffix {
-            Suffix::None => "",
-            Suffix::Family => "f",
-            Suffix::Arch => "a",
-        };
+        let number = format!("{}{}", target.capability, target.suffix.letter());
         match target.code {
-            Code::Machine => machine.push(format!("{}{letter}", target.capability)),
-            Code::Ptx => pieces.push(format!("PTX {}{letter}", target.capability)),
+            Code::Machine => machine.push(number),
+            Code::Ptx => pieces.push(format!("PTX {number}")),
         }
     }
     if !machine.is_empty() {

@@ -14,15 +14,11 @@ use std::path::Path;
 /// Returns the targets that all core sub-libraries support. The list is empty if one of them cannot be read.
 pub fn read(cudnn: &Cudnn, os: Os) -> Vec<Target> {
     let mut files = cudnn.installed.files();
-    files.retain(|file| is_core(&file.name));
+    // The core sub-libraries are those in which every GPU needs device code.
+    files.retain(|file| sub_libraries::find(&file.name).is_some_and(|part| part.has_gpu_code));
     let files = files.into_iter();
     let targets: Option<Vec<_>> = files.map(|file| read_library(&file.path, os)).collect();
     gpu_code::common(&targets.unwrap_or_default())
-}
-
-/// Returns `true` if every GPU needs device code in this sub-library.
-pub fn is_core(name: &str) -> bool {
-    sub_libraries::find(name).is_some_and(|part| part.has_gpu_code)
 }
 
 /// Returns the targets of a library, or `None` if it cannot be read.
@@ -32,6 +28,11 @@ pub fn read_library(path: &Path, os: Os) -> Option<Vec<Target>> {
     if start.checked_add(size)? > library.length() {
         return None; // a truncated file: the missing code itself is not read
     }
+    targets_at(&library, start, size)
+}
+
+/// Returns the targets in a part of a file.
+fn targets_at(library: &Binary, start: u64, size: u64) -> Option<Vec<Target>> {
     fatbin::targets(size, &mut |at, length| {
         library.bytes(start.checked_add(at)?, length)
     })
@@ -49,9 +50,7 @@ pub fn search_file(path: &Path, os: Os, enough: &dyn Fn(&[Target]) -> bool) -> O
         let words = block.chunks_exact(8).zip((offset..).step_by(8));
         for (_, start) in words.filter(|(word, _)| *word == fatbin::START) {
             let size = number(&library.bytes(start + 8, 8)?, 0, 8)?.checked_add(16)?;
-            found.extend(fatbin::targets(size, &mut |at, length| {
-                library.bytes(start.checked_add(at)?, length)
-            })?);
+            found.extend(targets_at(&library, start, size)?);
         }
         offset += BLOCK;
     }

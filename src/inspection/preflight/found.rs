@@ -121,8 +121,7 @@ impl PreflightInput {
     /// for the copy of a Python package, which may never use it.
     fn missing_sub_libraries(&self, installed: &Installed, unknown: &mut Vec<String>) -> Finding {
         let rows = compat::gpus(&self.platform);
-        let is_newer = |version| gpu_support::newest_before(&rows, version).is_some();
-        let mut missing = MissingSubLibraries::new(installed, false, &is_newer);
+        let mut missing = MissingSubLibraries::new(installed, false, &rows);
         let files = self.graph.missing.iter();
         let files = files.filter(|one| installed.missing.contains(&one.name));
         missing.looked_at = files.clone().flat_map(|one| one.searched.clone()).collect();
@@ -167,7 +166,7 @@ impl PreflightInput {
             let package = guard.package.clone().filter(|_| self.guards.len() > 1);
             evidence.extend(package.map(|package| ("crate", package)));
             // If the reason is unknown, the files can only be replaced, like those in an rpath.
-            let by_path = || LoadOrigin::Rpath(cudnn.installed.folder().to_path_buf());
+            let by_path = || LoadOrigin::Rpath(cudnn.installed.folder().to_path_buf(), None);
             let is_here = self.path_known && self.root.is_none();
             let is_known = |_: &LoadOrigin| is_here || self.platform.os != Os::Windows;
             let via = self.via.clone().filter(is_known).unwrap_or_else(by_path);

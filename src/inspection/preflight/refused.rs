@@ -9,7 +9,7 @@ use crate::runtime::binary::Defect;
 use crate::runtime::facts::{Built, Finding, LibraryName, Loader};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::not_found::installable;
-use crate::runtime::loader::{FoundFile, MissingCudnn, Reach, ReachStep, Unfit, library_names};
+use crate::runtime::loader::{FoundFile, MissingCudnn, Reach, ReachStep, Unfit, file_name};
 use crate::runtime::system::DRIVER_DLL;
 use crate::system::{Sysroot, files};
 use crate::toolkit::dependencies;
@@ -109,7 +109,7 @@ impl PreflightInput {
             is_needed,
             user,
             cudarc: built.map(|built| built.cudarc),
-            names: built.map_or(names, library_names::opened_names),
+            names: built.map_or(names, file_name::opened_names),
             major: installable(&majors),
             mismatch,
             unfit,
@@ -131,7 +131,7 @@ impl PreflightInput {
         cudarc: Option<&Built>,
     ) -> Reach {
         let name = consistency::file_name(&other.path);
-        let requested = cudarc.map(library_names::opened_names);
+        let requested = cudarc.map(file_name::opened_names);
         let mut guards = self.guards.iter();
         let all_link = guards.all(|guard| guard.loader == Loader::Linked);
         Reach {

@@ -3,9 +3,8 @@
 use crate::compat;
 use crate::cudnn::device_code;
 use crate::cudnn::device_code::gpu_code::tests::format_targets;
-use crate::cudnn::device_code::is_core;
 use crate::model::{Found, Platform};
-use crate::runtime::facts::Target;
+use crate::runtime::facts::{Target, sub_libraries};
 use crate::toolchain::tests::real::{found_for, wheels};
 
 const LINUX: &str = "x86_64-unknown-linux-gnu";
@@ -77,7 +76,7 @@ fn device_code_is_read_correctly() {
         });
         let cudnn = cudnn.unwrap();
         let mut core = cudnn.installed.files();
-        core.retain(|part| is_core(&part.name));
+        core.retain(|part| sub_libraries::find(&part.name).is_some_and(|it| it.has_gpu_code));
         let count = if wheel.contains("-8.") { 6 } else { 4 };
         assert_eq!(core.len(), count, "{wheel}");
         for part in core {

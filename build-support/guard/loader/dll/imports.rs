@@ -13,7 +13,8 @@ const MOST: usize = 64;
 const NO_FUNCTION: &str = "(os error 127)";
 
 /// Follows the import tables of this file to a DLL that is missing or does not export a function.
-fn missing_import(path: &Path, search_path: &SearchPath) -> Option<Refusal> {
+fn missing_import(path: &Path) -> Option<Refusal> {
+    let (search_path, system) = (SearchPath::of_program(), platform::system_folders());
     let mut files = vec![path.to_path_buf()];
     let mut next = 0;
     while let Some(by) = files.get(next).cloned() {
@@ -21,14 +22,15 @@ fn missing_import(path: &Path, search_path: &SearchPath) -> Option<Refusal> {
         let Ok(dll) = Image::open(&by) else { continue };
         let imports = dll.named_imports();
         for name in dll.needs() {
-            let Some(file) = file(&name, path, search_path) else {
+            let Some(file) = file(&name, path, &search_path) else {
                 // Windows has no files behind these names.
                 if name.to_ascii_lowercase().starts_with("api-ms-") {
                     continue;
                 }
                 return Some(Refusal::MissingLibrary(by, name));
             };
-            if is_windows(&file) || files.contains(&file) || files.len() == MOST {
+            let is_of_windows = system.iter().any(|folder| file.starts_with(folder));
+            if is_of_windows || files.contains(&file) || files.len() == MOST {
                 continue;
             }
             let required = imports.iter().filter(|(from, _)| *from == name);
@@ -49,7 +51,7 @@ pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
     let is_reported = |missing: &Refusal| {
         matches!(missing, Refusal::OtherBuild(..)) == words.contains(NO_FUNCTION)
     };
-    let missing = missing_import(path, &SearchPath::of_program()).filter(is_reported);
+    let missing = missing_import(path).filter(is_reported);
     RefusedLibrary {
         words: words.into(),
         reason: missing.unwrap_or_else(|| Refusal::Unknown(path.into())),
@@ -58,7 +60,7 @@ pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
 
 /// Returns `true` if Windows refuses a DLL because the driver's DLL is missing.
 pub fn requires_driver(path: &Path, _words: &str) -> bool {
-    match missing_import(path, &SearchPath::of_program()) {
+    match missing_import(path) {
         Some(Refusal::MissingLibrary(_, name) | Refusal::OtherBuild(_, name, _)) => {
             name.eq_ignore_ascii_case(DRIVER)
         }
@@ -74,9 +76,4 @@ fn file(name: &str, first: &Path, search_path: &SearchPath) -> Option<PathBuf> {
     loaded
         .or_else(|| Some(beside).filter(|file| file.is_file()))
         .or_else(|| search_path.program_file(name))
-}
-
-fn is_windows(file: &Path) -> bool {
-    let folders = platform::system_folders();
-    folders.iter().any(|folder| file.starts_with(folder))
 }

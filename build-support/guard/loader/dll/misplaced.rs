@@ -43,10 +43,8 @@ pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
 
 fn misplaced(file: PathBuf, cause: Unsearched) -> Misplaced {
     Misplaced {
-        file: Some(file),
-        cause,
-        library_path: None,
         ignores_path: ignores_path(),
+        ..Misplaced::new(Some(file), cause)
     }
 }
 

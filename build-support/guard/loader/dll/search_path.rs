@@ -2,7 +2,7 @@
 //! <https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-search-order>
 
 use crate::runtime::binary::{Defect, Image};
-use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, System};
+use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -41,42 +41,33 @@ impl SearchPath {
 
     /// Returns the search path of a process that does not change it.
     fn usual() -> Self {
+        let mut path = Self::default();
+        path.system.is_windows = true;
+        let mut add = |origin: LoadOrigin| path.directories.push(origin.into());
         let program = std::env::current_exe().unwrap_or_default();
-        let own = Vec::from_iter(program.parent().map(Path::to_path_buf));
-        let path = platform::first_environment(platform::LIBRARY_PATH).unwrap_or_default();
-        let mut named = Vec::new();
-        // `std::env::split_paths` removes quotation marks, but the loader does not.
-        for entry in path.as_encoded_bytes().split(|byte| *byte == b';') {
-            if !entry.is_empty() {
-                named.push(plain(&platform::path_of(entry.to_vec())));
-            }
+        if let Some(own) = program.parent() {
+            add(LoadOrigin::Application(own.to_path_buf()));
         }
         let set = platform::dll_directory();
-        let current = match &set {
-            Some(_) => None,
-            None => std::env::current_dir().ok(),
-        };
-        let mut directories = Vec::new();
-        let with = [
-            (own, LoadOrigin::Application as fn(PathBuf) -> LoadOrigin),
-            (set.into_iter().collect(), LoadOrigin::DllDirectory),
-            (platform::system_folders(), LoadOrigin::System),
-            (current.into_iter().collect(), LoadOrigin::WorkingDirectory),
-            (named, LoadOrigin::LibraryPath),
-        ];
-        for (list, origin) in with {
-            let origins = list.into_iter().map(origin);
-            directories.extend(origins.map(SearchDirectory::from));
+        let replaces_current = set.is_some();
+        if let Some(dir) = set {
+            add(LoadOrigin::DllDirectory(dir));
         }
-        let system = System {
-            is_windows: true,
-            ..System::default()
-        };
-        Self {
-            directories,
-            system,
-            nodeflib: false,
+        for dir in platform::system_folders() {
+            add(LoadOrigin::System(dir));
         }
+        if let (Ok(dir), false) = (std::env::current_dir(), replaces_current) {
+            add(LoadOrigin::WorkingDirectory(dir));
+        }
+        let list = platform::first_environment(platform::LIBRARY_PATH).unwrap_or_default();
+        // `std::env::split_paths` removes quotation marks, but the loader does not.
+        for entry in list.as_encoded_bytes().split(|byte| *byte == b';') {
+            if !entry.is_empty() {
+                let dir = plain(&platform::path_of(entry.to_vec()));
+                add(LoadOrigin::LibraryPath(dir));
+            }
+        }
+        path
     }
 
     /// Returns the reason why the loader used this file.
@@ -85,16 +76,6 @@ impl SearchPath {
         let is_it = |place: &&SearchDirectory| platform::same_file(&place.dir, dir);
         let found = self.directories.iter().find(is_it);
         found.map_or(LoadOrigin::Elsewhere, |place| place.origin.clone())
-    }
-
-    /// Returns the file that the loader uses for a name: the first file, even if it is damaged.
-    pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        self.dlls(name).next()
-    }
-
-    /// Returns all files of that name on the search path.
-    pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
-        self.dlls(name).collect()
     }
 
     /// Returns the file that the loader uses for a name, if the program cannot load it.

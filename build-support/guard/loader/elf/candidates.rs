@@ -68,9 +68,9 @@ pub fn hwcaps_level(file: &Path) -> Option<&str> {
 }
 
 impl SearchPath {
-    /// Returns the files that the loader tries for a name, in its order, each with the reason: the configured
-    /// directories, the cache, and the system's directories.
-    pub fn candidates(&self, name: &str) -> Vec<(LoadOrigin, PathBuf)> {
+    /// Returns the files that the loader of Linux tries for a name: those in the configured directories, in the cache,
+    /// and in the system's directories.
+    pub fn elf_candidates(&self, name: &str) -> Vec<(LoadOrigin, PathBuf)> {
         let (mut files, mut system) = (Vec::new(), Vec::new());
         for place in &self.directories {
             let files = if place.is_system() {
@@ -94,12 +94,6 @@ impl SearchPath {
             files.append(&mut system);
         }
         files
-    }
-
-    /// Returns the reason why the loader tries this file.
-    pub fn finds(&self, file: &Path) -> Option<LoadOrigin> {
-        let mut candidates = self.candidates(file.file_name()?.to_str()?).into_iter();
-        Some(candidates.find(|(_, other)| other == file)?.0)
     }
 }
 

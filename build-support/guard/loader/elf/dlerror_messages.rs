@@ -1,7 +1,7 @@
 //! The loader's messages about a library that it refuses. They begin with the file that it did not find.
 
 use crate::runtime::binary::Elf;
-use crate::runtime::loader::{Refusal, RefusedLibrary, map_failures};
+use crate::runtime::loader::{Refusal, RefusedLibrary, refused_library};
 use crate::runtime::system::DRIVER;
 use std::path::Path;
 
@@ -71,7 +71,7 @@ pub fn no_waiting(output: &str) -> bool {
 /// Returns `true` if Rust's allocator, or C++'s under a limit, found no memory and ended the process.
 pub fn no_memory(output: &str) -> bool {
     let begins = |line: &str| line.starts_with("memory allocation of ");
-    let limited = || no_memory_for_library(output) && map_failures::is_limited();
+    let limited = || no_memory_for_library(output) && refused_library::is_limited();
     output.lines().any(begins) || limited()
 }
 

@@ -56,7 +56,14 @@ pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
         }
         return Some(misplaced_by_entry(file, cause, value));
     }
-    misread(&library_path, &home)
+    // An entry of LD_LIBRARY_PATH that the loader reads differently than intended.
+    for entry in library_path.split(BETWEEN) {
+        if let (_, Some(fault)) = intended_directories(entry, &home) {
+            let cause = Unsearched::Entry(entry.to_string(), fault);
+            return Some(Misplaced::new(None, cause));
+        }
+    }
+    None
 }
 
 /// Finds one of these names in or near a directory that an entry of LD_LIBRARY_PATH refers to.
@@ -90,33 +97,13 @@ pub fn by_library_path(wanted: &Wanted<'_>, library_path: &str, home: &str) -> O
     Some(misplaced_by_entry(file, cause, entries.join(":")))
 }
 
-/// Finds an entry of LD_LIBRARY_PATH that the loader reads differently than intended.
-fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
-    for entry in library_path.split(BETWEEN) {
-        if let (_, Some(fault)) = intended_directories(entry, home) {
-            return Some(Misplaced {
-                file: None,
-                cause: Unsearched::Entry(entry.to_string(), fault),
-                library_path: None,
-                ignores_path: false,
-            });
-        }
-    }
-    None
-}
-
 /// Finds one of these names in a directory that the loader's configuration names, but its cache does not contain yet.
 pub fn by_configuration(wanted: &Wanted<'_>, system: &System) -> Option<Misplaced> {
     for (conf, dir) in ld_so_conf::read(system) {
         for name in wanted.names {
             let file = system.path(&dir).join(name);
             if wanted.is_it(&file) && !system.cached(name).contains(&file) {
-                return Some(Misplaced {
-                    file: Some(file),
-                    cause: Unsearched::Uncached(conf),
-                    library_path: None,
-                    ignores_path: false,
-                });
+                return Some(Misplaced::new(Some(file), Unsearched::Uncached(conf)));
             }
         }
     }
@@ -124,12 +111,11 @@ pub fn by_configuration(wanted: &Wanted<'_>, system: &System) -> Option<Misplace
 }
 
 fn misplaced_by_entry(file: PathBuf, cause: Unsearched, value: String) -> Misplaced {
-    Misplaced {
-        file: Some(file),
-        cause,
-        library_path: (!platform::is_privileged()).then(|| (value, Starter::find())),
-        ignores_path: false,
+    let mut misplaced = Misplaced::new(Some(file), cause);
+    if !platform::is_privileged() {
+        misplaced.library_path = Some((value, Starter::find()));
     }
+    misplaced
 }
 
 /// Returns the directories that an entry of LD_LIBRARY_PATH refers to, and its fault if the loader reads it

@@ -31,11 +31,10 @@ impl SearchPath {
         name: &str,
     ) -> Self {
         let is_runpath = runpath.is_some();
-        let origin = |dir| match (name, is_runpath) {
-            ("", true) => LoadOrigin::Runpath(dir),
-            ("", false) => LoadOrigin::Rpath(dir),
-            (_, true) => LoadOrigin::LibraryRunpath(dir, name.into()),
-            (_, false) => LoadOrigin::LibraryRpath(dir, name.into()),
+        let library = Some(name.to_string()).filter(|name| !name.is_empty());
+        let origin = |dir| match is_runpath {
+            true => LoadOrigin::Runpath(dir, library.clone()),
+            false => LoadOrigin::Rpath(dir, library.clone()),
         };
         let list = runpath.or(rpath).unwrap_or_default();
         let own = self.system.listed(list.as_bytes(), b":", home, &origin);
@@ -112,11 +111,7 @@ impl System {
         let is_separate = matches!(entry.as_bytes().get(token.len()), None | Some(b'/'));
         let (plain, system) = (normalized(dir), self.directories());
         let is_trusted = system.iter().any(|place| plain.starts_with(&place.dir));
-        let of_library = matches!(
-            origin,
-            LoadOrigin::LibraryRpath(..) | LoadOrigin::LibraryRunpath(..)
-        );
-        at > 0 || !is_separate || !of_library && !is_trusted
+        at > 0 || !is_separate || !origin.is_of_library() && !is_trusted
     }
 
     /// Returns the libraries that the loader loads into every program with this LD_PRELOAD.
@@ -131,7 +126,7 @@ impl System {
 }
 
 /// Removes `.` and `..` from a path lexically.
-fn normalized(dir: &Path) -> PathBuf {
+pub(super) fn normalized(dir: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in dir.components() {
         match part {

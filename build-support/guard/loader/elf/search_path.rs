@@ -1,13 +1,13 @@
 //! The search path of the loader of Linux in this process.
 
-use crate::runtime::binary::{Defect, Elf, is_absent};
+use crate::runtime::binary::Defect;
 use crate::runtime::loader::elf::candidates::{hwcaps_level, unlinked};
+use crate::runtime::loader::elf::search_list::normalized;
 use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, System, ld_so_conf, opener};
-use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 impl SearchPath {
     /// Returns the search path of the program, as the loader reports it.
@@ -28,39 +28,40 @@ impl SearchPath {
         // A DT_RUNPATH disables a DT_RPATH.
         let rpath = if runpath.is_some() { None } else { rpath };
         let (program, system) = (std::env::current_exe().unwrap_or_default(), System::this());
-        let entries = |list: Option<OsString>, separators: &str, origin: fn(_) -> _| {
-            let (list, home) = (list.unwrap_or_default(), program.parent());
-            let (list, home) = (list.as_encoded_bytes(), home.unwrap_or(&program));
-            let mut entries = BTreeSet::new();
-            for place in system.listed(list, separators.as_bytes(), home, &origin) {
-                entries.insert(as_reported(place.dir));
-            }
-            (entries, origin)
-        };
-        let named = [
-            entries(rpath, ":", LoadOrigin::Rpath),
-            entries(library_path, ":;", LoadOrigin::LibraryPath),
-            entries(runpath, ":", LoadOrigin::Runpath),
-        ];
-        // The current list, and the directories in it so far. Directories are compared as text, like the loader does.
-        let (mut stage, mut own) = (0, BTreeSet::new());
-        let mut directories: Vec<SearchDirectory> = Vec::new();
-        for folder in folders {
-            let name = folder.as_os_str();
-            let mut origin = LoadOrigin::System as fn(_) -> _;
-            // The loader drops repeated entries of a list, so a repeated directory is in a later list.
-            let first = stage + usize::from(own.contains(name));
-            for (at, (list, named)) in named.iter().enumerate().skip(first) {
-                if list.contains(name) {
-                    if at > stage {
-                        (stage, own) = (at, BTreeSet::new());
-                    }
-                    origin = *named;
-                    break;
+        let home = program.parent().unwrap_or(&program);
+        // The entries as the loader reports them. It drops repeated entries of a list.
+        let mut entries = Vec::new();
+        for (list, separators, origin) in [
+            (
+                rpath,
+                ":",
+                (|dir| LoadOrigin::Rpath(dir, None)) as fn(_) -> _,
+            ),
+            (library_path, ":;", LoadOrigin::LibraryPath),
+            (runpath, ":", |dir| LoadOrigin::Runpath(dir, None)),
+        ] {
+            let (list, mut known) = (list.unwrap_or_default(), BTreeSet::new());
+            let (list, separators) = (list.as_encoded_bytes(), separators.as_bytes());
+            for place in system.listed(list, separators, home, &origin) {
+                let name = as_reported(place.dir);
+                if known.insert(name.clone()) {
+                    entries.push((name, origin));
                 }
             }
-            own.insert(name.to_os_string());
-            directories.push(SearchDirectory::from(origin(folder.clone())));
+        }
+        let mut left = entries.iter();
+        let mut directories: Vec<SearchDirectory> = Vec::new();
+        for folder in folders {
+            // Directories are compared as text, like the loader does.
+            let mut after = left.clone();
+            let origin = match after.find(|(name, _)| *name == folder.as_os_str()) {
+                Some((_, origin)) => {
+                    left = after;
+                    *origin
+                }
+                None => LoadOrigin::System,
+            };
+            directories.push(origin(folder.clone()).into());
         }
         Self {
             directories,
@@ -86,8 +87,8 @@ impl SearchPath {
         let mut places = self.directories.iter();
         let in_system = places.any(|place| place.is_system() && file.parent() == Some(&*place.dir));
         let is_cached = || {
-            let files = name.to_str().map(|name| self.system.cached(name));
-            files.is_some_and(|files| files.iter().any(|one| one == file))
+            let cached = self.system.cached(&name.to_string_lossy());
+            cached.iter().any(|one| one == file)
         };
         match hit {
             // The cache is searched before the system's directories, and also names the files in them.
@@ -114,33 +115,6 @@ impl SearchPath {
         Some(self.directories.iter().find(is_it)?.origin.clone())
     }
 
-    /// Returns the file that the loader would take for a name that the program opens, even if it fails on it. The
-    /// loader skips files that it cannot read, files for another CPU, and directories that it cannot find. If it skips
-    /// all files, the first one is returned, so that a message can name it.
-    pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        let is_dir = |path: &Path| system::metadata(path).is_ok_and(|data| data.is_dir());
-        let mut skipped = None;
-        for (_, file) in self.candidates(name) {
-            match system::metadata(&file) {
-                Err(error) if is_absent(&error) || !file.parent().is_some_and(is_dir) => continue,
-                // The loader ends its search at a file that cannot be read now.
-                _ => {}
-            }
-            match Elf::open(&file) {
-                Err(defect) if defect.is_passed_over() => skipped = skipped.or(Some(file)),
-                _ => return Some(file),
-            }
-        }
-        skipped
-    }
-
-    /// Returns all files of that name on the search path.
-    pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
-        let candidates = self.candidates(name).into_iter();
-        let files = candidates.map(|(_, file)| file);
-        files.filter(|file| system::is_file(file)).collect()
-    }
-
     /// Returns the first entry of this name on the search path that is not a usable file. A directory that cannot be
     /// entered comes last, since its contents are unknown.
     pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
@@ -165,10 +139,4 @@ fn as_reported(entry: PathBuf) -> OsString {
         bytes.pop();
     }
     platform::path_of(bytes).into_os_string()
-}
-
-/// Returns a directory without the slash at its end. The working directory is empty.
-fn normalized(dir: &Path) -> PathBuf {
-    let components = dir.components();
-    components.filter(|one| *one != Component::CurDir).collect()
 }

@@ -44,6 +44,6 @@ fn a_directory_behind_that_of_the_main_library_can_stay() {
         stays
     );
     assert_eq!(lasting_folders(&[foreign(true, true)], &by_variable), stays);
-    let by_rpath = LoadOrigin::Rpath("/own".into());
+    let by_rpath = LoadOrigin::Rpath("/own".into(), None);
     assert_eq!(lasting_folders(&[foreign(false, true)], &by_rpath), stays);
 }

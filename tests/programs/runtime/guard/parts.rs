@@ -5,7 +5,7 @@ use crate::support::installation::sound;
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::facts::{Severity, Version};
 use cudnn_guard::internals::install::refusal;
-use cudnn_guard::internals::loader::map_failures;
+use cudnn_guard::internals::loader::refused_library;
 use std::path::Path;
 
 /// As by `eu-strip --strip-sections`: the loader reads no sections, and fills the last page with zeros.
@@ -77,11 +77,11 @@ fn limits_and_mounts_are_read() {
     let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\
         Max data size             3145728              unlimited            bytes     \n\
         Max address space         2097152              unlimited            bytes     \n";
-    assert_eq!(map_failures::limit(limits), Some((2, "ulimit -v")));
+    assert_eq!(refused_library::limit(limits), Some((2, "ulimit -v")));
     let (data, _) = limits.split_once("Max address").unwrap();
-    assert_eq!(map_failures::limit(data), Some((3, "ulimit -d")));
+    assert_eq!(refused_library::limit(data), Some((3, "ulimit -d")));
     assert_eq!(
-        map_failures::limit(
+        refused_library::limit(
             &limits
                 .replace("2097152", "unlimited")
                 .replace("3145728", "unlimited")
@@ -92,7 +92,7 @@ fn limits_and_mounts_are_read() {
         29 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw\n\
         30 29 0:5 / /opt/a\\040b rw,nosuid,noexec,relatime shared:2 - tmpfs none rw,noexec\n\
         31 30 0:6 / /opt/a\\040b/c rw - tmpfs none rw,noexec\n";
-    let on = |file: &str| map_failures::noexec_mount(mounts, Path::new(file));
+    let on = |file: &str| refused_library::noexec_mount(mounts, Path::new(file));
     assert_eq!(on("/opt/a b/lib/libcudnn.so.9"), Some("/opt/a b".into()));
     assert_eq!(on("/opt/a b/c/libcudnn.so.9"), None);
     assert_eq!(on("/opt/a/libcudnn.so.9"), None);

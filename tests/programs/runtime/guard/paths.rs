@@ -88,7 +88,7 @@ fn a_path_that_is_not_utf_8_works() {
 fn the_names_that_cudarc_opens_are_known_in_order() {
     use cudnn_guard::internals::facts::Version;
     let names = |cudarc| {
-        let names = cudnn_guard::internals::loader::library_names::of_cudarc(
+        let names = cudnn_guard::internals::loader::file_name::of_cudarc(
             cudarc,
             Some(Version::new(11, 4, 0)),
         );

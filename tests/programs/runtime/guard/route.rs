@@ -4,7 +4,7 @@ use super::program::{run, version};
 use crate::support::cache_of;
 use crate::support::installation::{Folder, compile, sound};
 use cudnn_guard::internals::binary::elf::Elf;
-use cudnn_guard::internals::binary::{Image, ld_so_cache};
+use cudnn_guard::internals::binary::ld_so_cache;
 use cudnn_guard::internals::install::sub_library_lookup::SubLibraryLookup;
 use cudnn_guard::internals::loader::system::System;
 use cudnn_guard::internals::loader::{LoadOrigin, SearchPath};
@@ -21,14 +21,17 @@ fn the_origin_of_a_library_is_reported() {
         .collect();
     let via = |route: &SearchPath, file: &str| route.origin_of(Path::new(file));
     let route = SearchPath::new(&all, text("/r"), None, None);
-    assert_eq!(via(&route, "/r/x.so"), LoadOrigin::Rpath("/r".into()));
+    assert_eq!(via(&route, "/r/x.so"), LoadOrigin::Rpath("/r".into(), None));
     let route = SearchPath::new(&all, None, text("/l/:/both"), text("/u:/both"));
     assert_eq!(via(&route, "/l/x.so"), LoadOrigin::LibraryPath("/l".into()));
     assert_eq!(
         via(&route, "/both/x.so"),
         LoadOrigin::LibraryPath("/both".into())
     );
-    assert_eq!(via(&route, "/u/x.so"), LoadOrigin::Runpath("/u".into()));
+    assert_eq!(
+        via(&route, "/u/x.so"),
+        LoadOrigin::Runpath("/u".into(), None)
+    );
     assert_eq!(via(&route, "/lib/x.so"), LoadOrigin::System("/lib".into()));
     assert_eq!(
         via(&route, "/l/glibc-hwcaps/x86-64-v3/x.so"),
@@ -85,7 +88,10 @@ fn a_directory_of_two_lists_is_searched_for_sub_libraries_too() {
             text(&format!("{list}:{other}")),
             None,
         );
-        assert_eq!(path.directories[0].origin, LoadOrigin::Rpath(own.into()));
+        assert_eq!(
+            path.directories[0].origin,
+            LoadOrigin::Rpath(own.into(), None)
+        );
         assert_eq!(
             of_library(&path),
             first.file("libpart-of-a-test.so"),
@@ -109,19 +115,18 @@ fn a_directory_of_two_lists_is_searched_for_sub_libraries_too() {
     );
     let origins = path.directories.iter().map(|place| place.origin.clone());
     let origins: Vec<LoadOrigin> = origins.collect();
-    let rpath = [&*doubled, own, "."].map(|dir| LoadOrigin::Rpath(dir.into()));
+    let rpath = [&*doubled, own, "."].map(|dir| LoadOrigin::Rpath(dir.into(), None));
     let library_path = [own, other].map(|dir| LoadOrigin::LibraryPath(dir.into()));
     assert_eq!(origins, [&rpath[..], &library_path].concat());
     // A library without a RUNPATH searches the program's RPATH too, and never its own directory.
     let main_library = second.file("libmain.so");
     compile("int nothing;", &main_library, &[]);
-    let image = Image::open(&main_library).unwrap();
     let rpath = SearchPath::new(&[own.into()], text(own), None, None);
-    let lookup = SubLibraryLookup::new(&main_library, Some(&image), 9, &rpath);
+    let lookup = SubLibraryLookup::new(&main_library, 9, &rpath);
     let found = lookup.search("libpart-of-a-test.so");
     assert_eq!(found, Some(first.file("libpart-of-a-test.so")));
     let none = SearchPath::new(&[], None, None, None);
-    let lookup = SubLibraryLookup::new(&main_library, Some(&image), 9, &none);
+    let lookup = SubLibraryLookup::new(&main_library, 9, &none);
     assert_eq!(lookup.search("libpart-of-a-test.so"), None);
 }
 
@@ -135,7 +140,7 @@ fn a_library_with_a_runpath_has_another_search_path_than_its_program() {
     let text = |folder: &Folder| Some(OsString::from(folder.text()));
     let route = SearchPath::new(&folders, text(&rpath), text(&library_path), None);
     let file = |own_first| {
-        let origin = LoadOrigin::LibraryRunpath(own.0.clone(), String::new());
+        let origin = LoadOrigin::Runpath(own.0.clone(), Some(String::new()));
         let places = route.with_own(vec![origin.into()], own_first);
         let file = places.program_file("libpart-of-a-test.so");
         file.unwrap().parent().unwrap().to_path_buf()
