@@ -18,10 +18,10 @@ use std::process::Command;
 
 #[test]
 fn a_file_that_is_not_a_program_is_an_error_of_the_caller() {
-    let text = repository().join("README.md");
+    let (text, docs) = (repository().join("README.md"), repository().join("docs"));
     for (file, message) in [
         (&*text, "is not an ELF or PE program  [io-error]"),
-        (repository(), "is a directory, not a file  [io-error]"),
+        (&docs, "cudnn-guard: no program there contains a guard\n"),
         (
             Path::new("/dev/null"),
             "`/dev/null` is a pipe or a device, not a file  [io-error]",
