@@ -48,7 +48,7 @@ pub struct Inspection {
     input: PreflightInput,
     linkage: Linkage,
     findings: Vec<Finding>,
-    /// What could not be checked.
+    /// The parts that could not be checked.
     pub(crate) unknown: Vec<String>,
     /// `warn` or `off`, if the program's guard never exits.
     lenient: Option<&'static str>,

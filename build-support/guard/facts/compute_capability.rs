@@ -58,7 +58,7 @@ pub enum Code {
 }
 
 impl Suffix {
-    pub fn letter(self) -> &'static str {
+    pub(crate) fn letter(self) -> &'static str {
         match self {
             Suffix::None => "",
             Suffix::Family => "f",
