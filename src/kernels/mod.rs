@@ -11,6 +11,7 @@
 //!     queries/                   output of nvcc and its host compiler, queried for their versions
 //!     libkernels.{list,stamp}
 //!     libkernels/gelu-<hash>.{o,d,stamp}
+//!     unity/<hash>.cu          includes several files
 //!     ptx/gelu.{d,stamp}         also fatbin/, cubin/
 //! ```
 
@@ -62,6 +63,8 @@ pub struct Kernels<'a> {
     toolchain: &'a Toolchain,
     sources: Vec<Source>,
     excluded: Vec<PathBuf>,
+    /// The number of files that are compiled as one.
+    unity: usize,
     watched: Vec<PathBuf>,
     archs: Vec<String>,
     minimum: Option<ComputeCapability>,
@@ -119,6 +122,7 @@ impl Toolchain {
             toolchain: self,
             sources: Vec::new(),
             excluded: Vec::new(),
+            unity: 1,
             watched: Vec::new(),
             archs: Vec::new(),
             minimum: None,
@@ -182,7 +186,11 @@ impl Kernels<'_> {
         let sources = self.sources(lines)?;
         lines.extend(self.header_reruns());
         let (plan, targets) = self.plan(product, &sources, lines)?;
-        let jobs = self.jobs(product, dir, &sources, &targets)?;
+        let units = match product {
+            Product::Object if self.unity > 1 => self.units(&sources)?,
+            _ => sources,
+        };
+        let jobs = self.jobs(product, dir, &units, &targets)?;
         let mut outputs: Vec<_> = jobs.iter().map(|job| job.output.clone()).collect();
         let mut setup = Setup::new(plan, toolchain);
         watch(&setup.programs, lines);

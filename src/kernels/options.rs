@@ -48,6 +48,14 @@ impl Kernels<'_> {
         self
     }
 
+    /// Makes [`compile`](Self::compile) pass up to this many files to nvcc as one, so that it starts and reads the headers
+    /// only once for them. After a change, all of them are compiled again. Names that are `static` or in an unnamed
+    /// namespace must differ, and macros of one file are seen by the next. Default: 1.
+    pub fn unity(mut self, files: usize) -> Self {
+        self.unity = files;
+        self
+    }
+
     /// Recompiles these kernels if one of these files, or a file in one of these directories, changes. Use it for
     /// inputs that nvcc does not report. Headers are tracked by default.
     pub fn watch(mut self, patterns: impl Into<Patterns>) -> Self {

@@ -3,7 +3,8 @@
 use crate::kernels::{InvalidRequest, Kernels};
 use crate::runtime::facts::Finding;
 use crate::runtime::facts::nearest::nearest;
-use crate::system::{Directive, cargo_cannot_take, files};
+use crate::system::freshness::stat_cache;
+use crate::system::{Directive, cargo_cannot_take, files, out_dir};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -92,6 +93,24 @@ impl Kernels<'_> {
             return Err(fault.finding());
         }
         Ok(sources)
+    }
+
+    /// Writes files that include several sources each.
+    pub(super) fn units(&self, sources: &[PathBuf]) -> Result<Vec<PathBuf>, Finding> {
+        let dir = self.output_dir()?.join("cudnn-guard").join("unity");
+        out_dir::create_dir(&dir)?;
+        let mut units = Vec::new();
+        for members in sources.chunks(self.unity) {
+            let mut text = String::new();
+            for member in members {
+                let path = self.toolchain.host.env.directory().join(member);
+                text += &format!("#include \"{}\"\n", path.display());
+            }
+            let unit = dir.join(format!("{}.cu", stat_cache::hash(text.as_bytes())));
+            out_dir::write_named(&unit, &text)?;
+            units.push(unit);
+        }
+        Ok(units)
     }
 
     /// Returns `true` if a file matches one of the patterns. A pattern without a `/` is for the file name.

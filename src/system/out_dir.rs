@@ -5,6 +5,7 @@ use crate::runtime::facts::Finding;
 use crate::system::files::failed;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
+use std::time::SystemTime;
 
 /// Done once the guard of an earlier run cannot be mistaken for one of this run.
 static IS_CURRENT: Once = Once::new();
@@ -63,6 +64,17 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Finding> {
         remove(&part);
         failed("write", path, &error)
     })
+}
+
+/// Writes a file whose name determines its text. It gets an old date, because a new file counts as changed.
+pub fn write_named(path: &Path, text: &str) -> Result<(), Finding> {
+    if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+        return Ok(());
+    }
+    replace(path, text.as_bytes())?;
+    let file = std::fs::File::options().append(true).open(path);
+    let dated = file.and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH));
+    dated.map_err(|error| failed("write", path, &error))
 }
 
 /// Calls `with` with a temporary directory, which is removed afterwards.

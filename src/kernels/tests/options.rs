@@ -321,3 +321,38 @@ fn a_warning_of_nvcc_is_printed_once() {
     assert_eq!(warnings(&text("a.h")), []);
     assert_eq!(warnings(&text("b.h")).len(), 3);
 }
+
+/// Up to three files are compiled as one.
+#[test]
+fn several_files_as_one() {
+    let names = ["src/a.cu", "src/b.cu", "src/c.cu", "src/d.cu"];
+    let package = Package::new(&names.map(|name| (name, name)));
+    let compile = || {
+        let toolchain = package.toolchain();
+        let (result, lines) = package.run(&toolchain, |kernels| kernels.unity(3));
+        result.unwrap();
+        (package.calls(), lines)
+    };
+    let (calls, lines) = compile();
+    assert_eq!(calls.len(), 2, "{calls:?}");
+    for name in names {
+        let line = format!("cargo::rerun-if-changed=./{name}");
+        assert!(lines.contains(&line), "{name}: {lines:?}");
+    }
+    let mut texts = Vec::new();
+    for unit in std::fs::read_dir(package.path("out/cudnn-guard/unity")).unwrap() {
+        let text = std::fs::read_to_string(unit.unwrap().path()).unwrap();
+        texts.push(package.shown(&text));
+    }
+    texts.sort();
+    let first = "#include \"./src/a.cu\"\n#include \"./src/b.cu\"\n#include \"./src/c.cu\"\n";
+    assert_eq!(texts, [first, "#include \"./src/d.cu\"\n"]);
+    assert_eq!(compile().0, [""; 0], "nothing has changed");
+    package.write("src/b.cu", "changed");
+    let calls = compile().0;
+    assert_eq!(calls.len(), 1, "{calls:?}");
+    // Files that a program loads are compiled alone.
+    let toolchain = package.toolchain();
+    let kernels = toolchain.kernels().files(package.pattern()).unity(3);
+    assert_eq!(kernels.ptx().unwrap().len(), 4);
+}
