@@ -27,7 +27,7 @@ size     The kB that the guard adds to a stripped release program.
 lazy     The time of the first call through `Link::Lazy`, compared with dlopen and dlsym, and of a later call, compared
          with a program that is linked with the library.
 kernels  The CPU seconds of a build script that compiles 16 kernels with NVIDIA's nvcc: without the cache, with an empty
-         one, with one that contains them all, and if only the times of the sources have changed.
+         one, with one that contains them all, if only the times of the sources have changed, and compiled as one file.
 """
 
 import argparse
@@ -431,7 +431,8 @@ def kernels(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
     script = """fn main() {
     cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cuda(">=13").archs(["90"]).probe()?;
-        gpu.kernels().files("src/*.cu").compile("many")
+        let together = std::env::var("TOGETHER").map_or(1, |number| number.parse().unwrap());
+        gpu.kernels().files("src/*.cu").unity(together).compile("many")
     });
 }
 """
@@ -456,9 +457,11 @@ def kernels(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
         "OPT_LEVEL": "0",
     }
 
-    def seconds(cached: bool) -> float:
+    def seconds(way: str) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        environment = kept | {"CUDNN_GUARD_CACHE": str(cache) if cached else "off"}
+        is_cached = way not in ("without", "unity")
+        environment = kept | {"CUDNN_GUARD_CACHE": str(cache) if is_cached else "off"}
+        environment["TOGETHER"] = "16" if way == "unity" else "1"
         subprocess.run([program], cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
@@ -467,7 +470,7 @@ def kernels(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir()
 
-    found = {"without": [], "empty": [], "filled": [], "times": []}
+    found = {"without": [], "empty": [], "filled": [], "times": [], "unity": []}
     for _ in range(options.runs or 3):
         shutil.rmtree(cache, ignore_errors=True)
         for way, figures in found.items():
@@ -477,12 +480,12 @@ def kernels(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
                 time.sleep(1)
             else:
                 clean()
-            figures.append(seconds(way != "without"))
-    without, empty, filled, times = (min(figures) for figures in found.values())
+            figures.append(seconds(way))
+    without, empty, filled, times, unity = (min(figures) for figures in found.values())
     ratio = without / filled
     print(
         f"16 kernels: {without:.2f} CPU s without the cache, {empty:.2f} with an empty one, {filled:.3f} from the cache: "
-        f"{ratio:.0f} times as fast (limit {CACHE_RATIO}), {times:.3f} after new times of the sources"
+        f"{ratio:.0f} times as fast (limit {CACHE_RATIO}), {times:.3f} after new times of the sources, {unity:.2f} with unity(16)"
     )
     return ["the cache is too slow"] if ratio < CACHE_RATIO else []
 
