@@ -1,7 +1,7 @@
 //! Kernels, compiled by NVIDIA's nvcc: `CUDNN_GUARD_REAL` names a directory with the wheels of CUDA 13 in `cuda-cu13`.
 
 use super::*;
-use crate::kernels::tests::package::Package;
+use crate::kernels::tests::package::{Package, cache_off};
 use crate::model::{Found, Invocation, Library, Toolkit};
 use crate::runtime::facts::Version;
 use crate::system::programs::run_to_end;
@@ -195,10 +195,11 @@ fn relocatable_device_code_is_linked_and_called() {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn two_clean_builds_produce_the_same_library() {
-    let package = Package::new(&[
+    let mut package = Package::new(&[
         ("src/scale.cu", KERNEL),
         ("src/scale.h", "#define FACTOR 2.0f\n"),
     ]);
+    package.env.push(cache_off());
     let build = || {
         let mut toolchain = toolchain(&package);
         toolchain.set_cuda(Version::new(13, 5, 0));
