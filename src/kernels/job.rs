@@ -116,11 +116,12 @@ impl Job {
     }
 
     /// Returns the files that were read for the output, if it is up to date, or can be restored from the cache.
-    pub fn fresh(&self, made: &Artifact, setup: &Setup, seen: &StatCache) -> Fresh {
+    pub fn fresh(&self, setup: &Setup, seen: &StatCache) -> Fresh {
+        let made = self.artifact(setup);
         if let Some(files) = made.fresh(seen) {
             return Some(files);
         }
-        let entry = self.entry(made, setup, seen)?;
+        let entry = self.entry(&made, setup, seen)?;
         let mut dirs = vec![self.source.parent()?.to_path_buf()];
         dirs.append(&mut include_dirs(&setup.plan.flags));
         made.restore(&entry, &dirs, seen)
