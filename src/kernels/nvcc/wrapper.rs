@@ -35,7 +35,7 @@ impl NvccWrapper {
         let nvcc = nvcc.program.to_string_lossy().into_owned();
         command.args.insert(0, nvcc);
         command.program.clone_from(&self.program);
-        let output = programs::run_to_end(&command);
+        let output = programs::run(&command, None);
         Some(output.unwrap_or_else(|finding| Output {
             stderr: finding.to_string(),
             ..Output::default()
