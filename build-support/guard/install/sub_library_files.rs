@@ -9,8 +9,7 @@ use crate::runtime::install::{
 };
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::{LoadOrigin, SearchPath, file_name};
-use crate::runtime::system::platform::Library;
-use crate::runtime::system::{self, platform};
+use crate::runtime::system::{self, Library, platform};
 use std::path::{Path, PathBuf};
 
 /// The sub-libraries of the program's cuDNN, and the faults of their files.
