@@ -1,7 +1,7 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that exits.
 
 use crate::runtime::check;
-use crate::runtime::child::{Functions, REAL, on_enough_stack};
+use crate::runtime::child::{Functions, on_enough_stack};
 use crate::runtime::convolution::Extent;
 use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::{Built, Finding, Verdict, allowed, printable};
@@ -15,7 +15,7 @@ impl BuiltRecord {
     /// Checks the cuDNN of this program. A pass prints nothing. An unknown verdict prints at most four lines, and each
     /// allowed finding prints one. A failure prints its reason and exits with 78, unless `CUDNN_GUARD=warn` is set.
     pub fn startup(&self) {
-        startup_with(self.facts(), REAL);
+        startup_with(self.facts(), Functions::default());
     }
 }
 

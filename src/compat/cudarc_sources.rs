@@ -218,7 +218,7 @@ pub fn cargo_tree(args: &[&str], option: Option<&str>, env: &Environment) -> Opt
         env: vec![("RUSTUP_AUTO_INSTALL".into(), "0".into())],
     };
     let deadline = env.program_deadline().unwrap_or(DEADLINE);
-    let output = programs::run(&invocation, deadline).ok()?;
+    let output = programs::run(&invocation, Some(deadline)).ok()?;
     output.success.then_some(output.stdout)
 }
 

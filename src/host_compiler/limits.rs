@@ -92,17 +92,15 @@ fn number_after(line: &str, words: &str) -> Option<u32> {
 /// Returns the known limits of a CUDA version, for a toolkit without a readable header.
 pub fn for_cuda(version: Version) -> Option<Limits> {
     let is_it = |cuda: Version| (cuda.major, cuda.minor) == (version.major, version.minor);
-    let rows = rows();
-    let (_, limits) = rows.iter().find(|(cuda, _)| is_it(*cuda))?;
-    Some(*limits)
+    let (_, limits) = rows().into_iter().find(|(cuda, _)| is_it(*cuda))?;
+    Some(limits)
 }
 
 /// Returns the first CUDA that is known to support this compiler.
 pub fn first_with(make: Make, number: u32) -> Option<Version> {
     let is_it = |limits: Limits| limits.misfit(make, number).is_none();
-    let rows = rows();
-    let (cuda, _) = rows.iter().find(|(_, limits)| is_it(*limits))?;
-    Some(*cuda)
+    let (cuda, _) = rows().into_iter().find(|(_, limits)| is_it(*limits))?;
+    Some(cuda)
 }
 
 /// Parses the table, which has the oldest CUDA first.

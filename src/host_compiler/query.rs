@@ -82,15 +82,10 @@ pub fn nvcc_itself(
         .filter(|program| files::is_file(program))?;
     let question = Invocation::new(&program, &["--version"]);
     let output = host.answers.query(&question, &|_| Some(Vec::new())).ok()?;
-    let version = output
-        .stdout
-        .lines()
-        .find(|line| line.contains("Cuda compilation tools"))?;
-    Some(HostCompilerFault::NvccItself(
-        variable,
-        name,
-        version.to_string(),
-    ))
+    let mut lines = output.stdout.lines();
+    let version = lines.find(|line| line.contains("Cuda compilation tools"))?;
+    let version = version.to_string();
+    Some(HostCompilerFault::NvccItself(variable, name, version))
 }
 
 fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {

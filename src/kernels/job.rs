@@ -85,21 +85,15 @@ impl Kernels<'_> {
 }
 
 impl Job {
-    fn command(&self, setup: &Setup, output: &Path, extra_args: &[String]) -> Invocation {
-        let mut extra_args = extra_args.to_vec();
+    fn command(&self, setup: &Setup, output: &Path, mut extra_args: Vec<String>) -> Invocation {
+        let plan = &setup.plan;
         // The names of nvcc's temporary files end up in the objects. They contain the process id unless they are beside
         // the object. This was observed with CUDA 11.8 and later.
-        let known = setup.plan.cuda() >= Some(Version::new(11, 8, 0));
-        if known && setup.plan.product == Product::Object {
+        let known = plan.cuda() >= Some(Version::new(11, 8, 0));
+        if known && plan.product == Product::Object {
             extra_args.push(TEMP_FILES_BESIDE_OBJECT.to_string());
         }
-        nvcc_command::compile(
-            &setup.plan,
-            &self.targets,
-            &self.source,
-            output,
-            &extra_args,
-        )
+        nvcc_command::compile(plan, &self.targets, &self.source, output, &extra_args)
     }
 
     /// Returns the output with everything that determines it, except for the contents of the input files. The directory
@@ -107,7 +101,7 @@ impl Job {
     pub fn artifact(&self, setup: &Setup) -> Artifact {
         let watched = joined(setup.plan.watched.iter().map(|path| path.display()), " ");
         let name = self.output.file_name().unwrap_or_default();
-        let command = self.command(setup, Path::new(name), &[]);
+        let command = self.command(setup, Path::new(name), Vec::new());
         Artifact {
             output: self.output.clone(),
             stamp: self.stamp.clone(),
@@ -116,11 +110,12 @@ impl Job {
     }
 
     /// Returns the files that were read for the output, if it is up to date, or can be restored from the cache.
-    pub fn fresh(&self, made: &Artifact, setup: &Setup, seen: &StatCache) -> Fresh {
+    pub fn fresh(&self, setup: &Setup, seen: &StatCache) -> Fresh {
+        let made = self.artifact(setup);
         if let Some(files) = made.fresh(seen) {
             return Some(files);
         }
-        let entry = self.entry(made, setup, seen)?;
+        let entry = self.entry(&made, setup, seen)?;
         let mut dirs = vec![self.source.parent()?.to_path_buf()];
         dirs.append(&mut include_dirs(&setup.plan.flags));
         made.restore(&entry, &dirs, seen)
@@ -214,7 +209,7 @@ impl Job {
             extra_args.push("--threads".to_string());
             extra_args.push(threads.to_string());
         }
-        let command = self.command(setup, &self.output, &extra_args);
+        let command = self.command(setup, &self.output, extra_args);
         let wrapper = setup.wrapper.as_ref();
         let wrapped = wrapper.and_then(|wrapper| Some((wrapper, wrapper.run(&command)?)));
         let failed = match wrapped {
@@ -223,7 +218,7 @@ impl Job {
             }
             failed => failed,
         };
-        let mut output = programs::run_to_end(&command)?;
+        let mut output = programs::run(&command, None)?;
         if let (Some((wrapper, failed)), true) = (failed, output.success) {
             if let Some(fault) = wrapper.give_up(&self.source, &failed) {
                 output.stderr += &format!("\n\n{}\n", fault.finding());

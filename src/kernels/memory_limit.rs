@@ -15,10 +15,9 @@ const WITH_CUTLASS: u64 = 4 << 30;
 
 /// Returns the memory that one thread of nvcc may need, which depends on the libraries in the header search path.
 pub fn per_thread(search_path: &[PathBuf]) -> u64 {
-    let has_cutlass = |dir: &PathBuf| files::is_file(&dir.join("cutlass").join("cutlass.h"));
-    match search_path.iter().any(has_cutlass) {
-        true => WITH_CUTLASS,
-        false => USUAL,
+    match files::find_in(search_path, "cutlass/cutlass.h") {
+        Some(_) => WITH_CUTLASS,
+        None => USUAL,
     }
 }
 

@@ -99,10 +99,8 @@ pub enum InvalidRequest<'a> {
     TargetFlagInVariable(Variable, String),
     /// Cubins for targets that are all PTX.
     OnlyPtx(&'a [Gencode], ChosenBy),
-    /// Targets that are all below the compute capability of the kernels, and their origin.
-    AllBelowMinimum(ComputeCapability, Vec<Target>, ChosenBy),
-    /// Like `AllBelowMinimum`, but there are other targets.
-    SomeBelowMinimum(ComputeCapability, Vec<Target>, ChosenBy),
+    /// Targets below the compute capability of the kernels, and their origin. `true` if there are no other targets.
+    BelowMinimum(ComputeCapability, Vec<Target>, ChosenBy, bool),
     /// A file that the build script builds twice with different contents.
     OutputTwice(&'a Path),
     /// A request outside a build script.
@@ -184,7 +182,10 @@ impl Kernels<'_> {
             return Ok(Vec::new());
         }
         let sources = self.sources(lines)?;
-        lines.extend(self.header_reruns());
+        // These variables name header directories.
+        for name in toolchain.host.builder().os.compiler_variables() {
+            lines.push(Directive::RerunIfEnvChanged(name.to_string()));
+        }
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let units = match product {
             Product::Object if self.unity > 1 => self.units(&sources)?,
@@ -194,19 +195,19 @@ impl Kernels<'_> {
         let mut outputs: Vec<_> = jobs.iter().map(|job| job.output.clone()).collect();
         let mut setup = Setup::new(plan, toolchain);
         watch(&setup.programs, lines);
-        let (mut how, mut fresh, files) = (String::new(), Vec::new(), StatCache::default());
+        let mut how = String::new();
         for job in &jobs {
             let made = job.artifact(&setup);
             match product {
                 Product::Object => how = how + &made.how + "\n",
                 _ => self.register(&made.output, &made.how)?,
             }
-            fresh.push(job.fresh(&made, &setup, &files));
         }
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{dir}.a"));
             self.register(&archive, &how)?;
         }
+        let mut fresh = fresh_inputs(&jobs, &setup);
         if fresh.iter().any(Option::is_none) {
             let out_dir = self.output_dir()?;
             for finding in host_compiler_check::host_compiler(&mut setup.plan, toolchain, &out_dir)?
@@ -285,7 +286,7 @@ fn fresh_inputs(jobs: &[Job], setup: &Setup) -> Vec<Fresh> {
     let files = StatCache::default();
     let mut fresh = Vec::new();
     for job in jobs {
-        fresh.push(job.fresh(&job.artifact(setup), setup, &files));
+        fresh.push(job.fresh(setup, &files));
     }
     fresh
 }

@@ -3,8 +3,7 @@
 use crate::error::Error;
 use crate::host_compiler::{cross_compiler, query};
 use crate::kernels::link::device_link;
-use crate::kernels::nvcc::missing;
-use crate::kernels::nvcc::missing::UnusableToolkit;
+use crate::kernels::nvcc::missing::{self, UnusableToolkit};
 use crate::kernels::{InvalidRequest, Kernels, product, target_flags, warn};
 use crate::model::{CompilerChoice, Gencode, Os, TargetList};
 use crate::runtime::facts::{ComputeCapability, Finding, Severity};
@@ -21,8 +20,9 @@ impl<'a> Kernels<'a> {
         sources: &[PathBuf],
         lines: &mut Vec<Directive>,
     ) -> Result<(Plan<'a>, Vec<Gencode>), Error> {
-        if let Some(fault) = target_flags::refused(&self.flags) {
-            return Err(fault.finding().into());
+        // nvcc would compile for both lists or for neither.
+        if let Some(flag) = target_flags::first(&self.flags) {
+            return Err(InvalidRequest::TargetFlag(flag).finding().into());
         }
         let watched = self.watched(lines)?;
         self.toolchain.require_toolkit()?;
@@ -112,10 +112,9 @@ fn remove_below(
     let (lost, chosen_by) = (TargetList::new(lost).targets(), selection.chosen_by);
     let are_all = kept.is_empty();
     selection.list = TargetList::new(kept);
-    Some(match are_all {
-        true => InvalidRequest::AllBelowMinimum(minimum, lost, chosen_by),
-        false => InvalidRequest::SomeBelowMinimum(minimum, lost, chosen_by),
-    })
+    Some(InvalidRequest::BelowMinimum(
+        minimum, lost, chosen_by, are_all,
+    ))
 }
 
 #[cfg(test)]

@@ -62,11 +62,9 @@ impl<'a> Setup<'a> {
             fingerprint += &format!("{value:?}\n");
         }
         let wrapper = NvccWrapper::find(env);
-        let cache = match (&wrapper, env.os_var("OUT_DIR")) {
-            (None, Some(out_dir)) => {
-                ObjectCache::open(env, plan.host.builder().os, Path::new(out_dir))
-            }
-            _ => None,
+        let cache = match wrapper {
+            None => ObjectCache::open(env, plan.host.builder().os),
+            Some(_) => None,
         };
         Self {
             programs,

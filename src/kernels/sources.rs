@@ -68,7 +68,7 @@ impl Kernels<'_> {
                 Source::File(path) => sources.push(path.clone()),
                 Source::Pattern(pattern) => {
                     for path in self.matching(pattern, lines)? {
-                        if !self.is_match(&self.excluded, &path)? {
+                        if !self.is_excluded(&path)? {
                             sources.push(path);
                         }
                     }
@@ -113,10 +113,10 @@ impl Kernels<'_> {
         Ok(units)
     }
 
-    /// Returns `true` if a file matches one of the patterns. A pattern without a `/` is for the file name.
-    pub(super) fn is_match(&self, patterns: &[PathBuf], path: &Path) -> Result<bool, Finding> {
+    /// Returns `true` if a pattern excludes a file. A pattern without a `/` is for the file name.
+    fn is_excluded(&self, path: &Path) -> Result<bool, Finding> {
         let package = self.toolchain.host.env.var("CARGO_MANIFEST_DIR");
-        for pattern in patterns {
+        for pattern in &self.excluded {
             let compared = match pattern.components().count() {
                 1 => path.file_name().map_or(path, Path::new),
                 _ => within(package, path),
@@ -166,22 +166,12 @@ impl Kernels<'_> {
 
     /// Returns the directory of a pattern for cargo to watch, because a new file there must be compiled too. Returns
     /// `None` if the output is below it, because every build would then run again.
-    pub(super) fn watch_dir(&self, pattern: &str) -> Option<Directive> {
+    fn watch_dir(&self, pattern: &str) -> Option<Directive> {
         let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
         let dir = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
         let real = files::canonical(dir, None).ok()?;
         let out_dir = files::canonical(&self.output_dir().ok()?, None).ok()?;
         (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(dir.to_path_buf()))
-    }
-
-    /// Returns the variables that name header directories.
-    pub(super) fn header_reruns(&self) -> Vec<Directive> {
-        let host = &self.toolchain.host;
-        let mut lines = Vec::new();
-        for name in host.builder().os.compiler_variables() {
-            lines.push(Directive::RerunIfEnvChanged(name.to_string()));
-        }
-        lines
     }
 }
 

@@ -392,6 +392,11 @@ fn mistakes_in_build_rs_are_reported() {
         message(toolchain.kernels().file("a.cu"), "a\ncargo::x"),
         "\"a\\ncargo::x\" is not a valid library name"
     );
+    let with_target = toolchain.kernels().file(package.path("src/a.cu"));
+    assert_eq!(
+        message(with_target.flag("-arch=sm_80"), "k"),
+        "the flag `-arch=sm_80` selects GPU targets, which have to be set with `.archs(..)`"
+    );
 }
 
 #[test]

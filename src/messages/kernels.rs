@@ -68,7 +68,7 @@ impl InvalidRequest<'_> {
                     .help(format!("set CUDNN_GUARD_ARCHS={} to compile machine code", number.unwrap_or_default()))
                     .help("call `.ptx()` or `.fatbin()` in build.rs, which accept PTX")
             }
-            InvalidRequest::AllBelowMinimum(minimum, lost, chosen_by) => FindingId::KernelsNotCoveringGpu.error(format!(
+            InvalidRequest::BelowMinimum(minimum, lost, chosen_by, true) => FindingId::KernelsNotCoveringGpu.error(format!(
                 "these kernels require compute capability {minimum}, but the only targets are {}",
                 joined(lost, ", ")
             ))
@@ -78,7 +78,7 @@ impl InvalidRequest<'_> {
                 minimum.number()
             ))
             .help("disable the feature that these kernels belong to"),
-            InvalidRequest::SomeBelowMinimum(minimum, lost, chosen_by) => {
+            InvalidRequest::BelowMinimum(minimum, lost, chosen_by, false) => {
                 let headline = format!(
                     "these kernels require compute capability {minimum} and are not compiled for {}",
                     joined(lost, ", ")

@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// Returns the children of a process that the process has not waited for.
 #[cfg(target_os = "linux")]
-pub fn children(process: u32) -> Vec<i32> {
+fn children(process: i32) -> Vec<i32> {
     let mut found = Vec::new();
     let Ok(mut threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
         return found;
@@ -14,7 +14,7 @@ pub fn children(process: u32) -> Vec<i32> {
     while let Some(Ok(thread)) = threads.next() {
         let listed = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
         for id in listed.split_whitespace() {
-            if let Ok(id) = id.parse() {
+            if let Ok(id @ 1..) = id.parse() {
                 found.push(id);
             }
         }
@@ -22,18 +22,18 @@ pub fn children(process: u32) -> Vec<i32> {
     found
 }
 
-/// Kills processes and their descendants. Each is killed before its children, so that it starts no others.
+/// Kills a process and its descendants. Each is killed before its children, so that it starts no others.
 #[cfg(target_os = "linux")]
-pub fn kill_all(processes: &[i32]) {
+pub fn kill_tree(process: i32) {
     unsafe extern "C" {
         fn kill(process: i32, signal: i32) -> i32;
     }
     const SIGKILL: i32 = 9;
-    for process in processes.iter().copied().filter(|process| *process > 0) {
-        let started = children(process.unsigned_abs());
-        // SAFETY: `kill` takes two numbers.
-        unsafe { kill(process, SIGKILL) };
-        kill_all(&started);
+    let started = children(process);
+    // SAFETY: `kill` takes two numbers.
+    unsafe { kill(process, SIGKILL) };
+    for child in started {
+        kill_tree(child);
     }
 }
 

@@ -24,10 +24,7 @@ pub fn remove(path: &Path) {
 /// Removes the guard of an earlier run, which cargo leaves in OUT_DIR, in case this build script writes none.
 pub fn remove_stale_guard(env: &Environment) {
     // cargo also sets OUT_DIR for tests and for `cargo run`, but these only for build scripts.
-    if ["NUM_JOBS", "TARGET"]
-        .iter()
-        .any(|name| env.os_var(name).is_none())
-    {
+    if env.os_var("NUM_JOBS").is_none() || env.os_var("TARGET").is_none() {
         return;
     }
     IS_CURRENT.call_once(|| {

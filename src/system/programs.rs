@@ -5,7 +5,7 @@ use crate::runtime::facts::{Finding, printable};
 use crate::runtime::system::path_cache;
 use crate::system::child_processes::die_with_this_process;
 #[cfg(target_os = "linux")]
-use crate::system::child_processes::{children, kill_all};
+use crate::system::child_processes::kill_tree;
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::File;
@@ -64,18 +64,9 @@ pub enum ProgramFault<'a> {
     TimedOut(Duration, String),
 }
 
-/// Runs a program. After the deadline, the program and everything that it started is killed.
-pub fn run(invocation: &Invocation, deadline: Duration) -> Result<Output, Finding> {
-    start(invocation, Some(deadline))
-}
-
-/// Runs a compiler without a deadline, until cargo exits.
-pub fn run_to_end(invocation: &Invocation) -> Result<Output, Finding> {
-    start(invocation, None)
-}
-
-/// Starts a program. It stays in the process group of the build, so that Ctrl-C in the terminal stops it too.
-fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, Finding> {
+/// Runs a program. After the deadline, or when cargo exits, the program and everything that it started is killed. It
+/// stays in the process group of the build, so that Ctrl-C in the terminal stops it too.
+pub fn run(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, Finding> {
     let begun = Instant::now();
     let cannot = |verb, error| ProgramFault::Failed(verb, &error).finding(invocation);
     if is_abandoned() {
@@ -101,12 +92,10 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
     // Children are allowed to outlive a program that exits normally: sccache leaves its server running.
     if !matches!(waited, Ok(Some(_))) {
         #[cfg(target_os = "linux")] // other systems do not list child processes
-        let children = children(child.id());
+        kill_tree(child.id() as i32);
         // `wait` only collects the exit status, so that no zombie remains.
         let _ = child.kill();
         let _ = child.wait();
-        #[cfg(target_os = "linux")]
-        kill_all(&children);
     }
     let text = |bytes: &Mutex<Vec<u8>>| {
         let bytes = bytes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -260,7 +249,7 @@ mod tests {
     fn keeps_the_output_and_the_exit_status() {
         let output = run(
             &shell("echo out; echo err >&2; exit 3"),
-            Duration::from_secs(5),
+            Some(Duration::from_secs(5)),
         )
         .unwrap();
         assert_eq!(
@@ -279,16 +268,16 @@ mod tests {
             ("exit 128", None),
             ("exit 1", None),
         ] {
-            let output = run(&shell(script), Duration::from_secs(5)).unwrap();
+            let output = run(&shell(script), Some(Duration::from_secs(5))).unwrap();
             assert_eq!((output.success, output.signal), (false, signal), "{script}");
         }
-        assert!(run_to_end(&shell("cat")).unwrap().success, "input is empty");
+        assert!(run(&shell("cat"), None).unwrap().success, "input is empty");
     }
 
     #[test]
     fn keeps_one_mebibyte_of_a_longer_output() {
         let script = "head -c 3000000 /dev/zero; head -c 3000000 /dev/zero >&2";
-        let output = run(&shell(script), Duration::from_secs(20)).unwrap();
+        let output = run(&shell(script), Some(Duration::from_secs(20))).unwrap();
         assert!(output.success);
         assert_eq!((output.stdout.len(), output.stderr.len()), (CAP, CAP));
     }
@@ -301,7 +290,7 @@ mod tests {
             "echo thinking; (sleep 1; touch '{}') & sleep 60",
             mark.display()
         );
-        let finding = run(&shell(&script), Duration::from_millis(300)).unwrap_err();
+        let finding = run(&shell(&script), Some(Duration::from_millis(300))).unwrap_err();
         assert!(
             begun.elapsed() < Duration::from_secs(5),
             "{:?}",
@@ -322,7 +311,11 @@ mod tests {
     #[test]
     fn does_not_wait_for_a_programs_leftover_children() {
         let begun = Instant::now();
-        let output = run(&shell("sleep 30 & echo output"), Duration::from_secs(20)).unwrap();
+        let output = run(
+            &shell("sleep 30 & echo output"),
+            Some(Duration::from_secs(20)),
+        )
+        .unwrap();
         assert_eq!((output.success, output.stdout.as_str()), (true, "output\n"));
         assert!(
             begun.elapsed() < Duration::from_secs(5),
@@ -339,7 +332,7 @@ mod tests {
             ..Invocation::default()
         };
         assert_eq!(
-            run(&missing, Duration::from_secs(1))
+            run(&missing, Some(Duration::from_secs(1)))
                 .unwrap_err()
                 .to_string(),
             "cannot start `/nowhere/nv cc`: No such file or directory (os error 2)  [io-error]\n  \

@@ -2,7 +2,7 @@
 
 use crate::model::{ChosenBy, Gencode, Invocation};
 use crate::runtime::driver::Device;
-use crate::system::programs::run_to_end;
+use crate::system::run;
 use crate::targets::select::select;
 use crate::targets::target_request::needs_letters;
 use crate::targets::{Compiler, Dialect, TargetRequest, Word, dialect};
@@ -180,11 +180,14 @@ fn nvcc_accepts_these_flags_and_no_others() {
                     .to_vec();
             args.extend(flags);
             let program = nvcc.clone();
-            run_to_end(&Invocation {
-                program,
-                args,
-                ..Invocation::default()
-            })
+            run(
+                &Invocation {
+                    program,
+                    args,
+                    ..Invocation::default()
+                },
+                None,
+            )
             .unwrap()
         };
         let (mut taken, mut refused) = (0, 0);

@@ -6,9 +6,7 @@ pub mod file_findings;
 pub mod pin;
 pub mod second_try;
 
-use crate::runtime::child::{
-    Functions, REAL, Task, in_process, on_enough_stack, process_lock, work,
-};
+use crate::runtime::child::{Functions, Task, in_process, on_enough_stack, process_lock, work};
 use crate::runtime::convolution::{Extent, Scope};
 use crate::runtime::driver::devices;
 use crate::runtime::facts::built_record::BuiltRecord;
@@ -18,8 +16,7 @@ use crate::runtime::install::{MainLibrary, SubLibraryFile, main_library, onnxrun
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::{LoadOrigin, SearchPath, loader_words, refused_library};
 use crate::runtime::report::{Contents, EnvConfig, Failure, Report, VariableFault, output};
-use crate::runtime::system::PathCache;
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::system::{Library, PathCache, platform};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -30,13 +27,13 @@ impl BuiltRecord {
     /// is captured into a CUDA graph. The guard detects a capture and tests nothing then, but it cannot detect a capture on
     /// a stream made with `CU_STREAM_NON_BLOCKING`.
     pub fn check(&self) -> Result<Report, Failure> {
-        check_with(self.facts(), REAL, Extent::Quick)
+        check_with(self.facts(), Functions::default(), Extent::Quick)
     }
 
     /// Like [`check`](Self::check), but with every kind of convolution, through both APIs. It may take many times as
     /// long.
     pub fn check_thoroughly(&self) -> Result<Report, Failure> {
-        check_with(self.facts(), REAL, Extent::Thorough)
+        check_with(self.facts(), Functions::default(), Extent::Thorough)
     }
 
     /// Checks only the version of the loaded cuDNN, by its files and version symbols. Calls no function of cuDNN and never

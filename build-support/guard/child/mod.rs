@@ -30,6 +30,6 @@ pub mod process;
 pub use exit_status::{ChildExit, ExitStatus};
 pub use in_process::{on_enough_stack, with_large_stack};
 pub use protocol::ChildReport;
-pub use task::{Functions, REAL, Task};
+pub use task::{Functions, Task};
 pub use time_left::TimeLeft;
 pub use work::{ChildOutcome, ForkObstacle, SecondTry};

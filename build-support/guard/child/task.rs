@@ -8,7 +8,7 @@ use crate::runtime::facts::codec::{self, Fields, join, row, split};
 use crate::runtime::facts::record;
 use crate::runtime::facts::{Built, Version};
 use crate::runtime::install::SubLibraryFile;
-use crate::runtime::system::platform::Library;
+use crate::runtime::system::Library;
 #[cfg(windows)]
 use std::path::PathBuf;
 
@@ -21,15 +21,12 @@ pub struct Functions {
     pub convolve: fn(Library, Version, usize, Scope, &mut dyn FnMut(SuiteEvent)),
 }
 
-/// The functions that programs use.
-pub const REAL: Functions = Functions {
-    driver: query::driver,
-    convolve: suite::run,
-};
-
 impl Default for Functions {
     fn default() -> Self {
-        REAL
+        Self {
+            driver: query::driver,
+            convolve: suite::run,
+        }
     }
 }
 

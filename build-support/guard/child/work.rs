@@ -12,8 +12,7 @@ use crate::runtime::install::{SubLibraryFile, dlopen_dependencies};
 use crate::runtime::judge::{Gpu, SupportGap, gpu_support, program_rules};
 use crate::runtime::loader::refused_library::TOO_MANY_FILES;
 use crate::runtime::loader::{SearchPath, file_name, loader_words};
-use crate::runtime::system::platform::Library;
-use crate::runtime::system::{DRIVER, PathCache, platform, unique_number};
+use crate::runtime::system::{DRIVER, Library, PathCache, platform, unique_number};
 use std::ffi::c_int;
 use std::path::Path;
 use std::time::Duration;
@@ -119,11 +118,12 @@ fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
     let is_driver_missing = query::open().is_err();
     let early = is_driver_missing.then(|| query_driver(task.functions, is_child, sink));
     let by_files = match early {
-        Some(Err(DriverProblem::Missing(_))) => valid_by_files(&task.parts),
+        Some(Err(DriverProblem::Missing(_))) => without_driver(&task.parts),
         _ => None,
     };
-    if let Some(cuda_major) = by_files {
+    if let Some((cuda_major, refused)) = by_files {
         emit(sink, "cudart", &cuda_major);
+        open(&refused, sink);
     } else if let Some(main_library) = task.main_library {
         let opened = open(&task.parts, sink);
         if opened != PartsOpened::Refused {
@@ -212,21 +212,23 @@ enum PartsOpened {
 }
 
 /// Returns the CUDA major of a cuDNN, if its files show that it is valid: each sub-library has a version, and the loader
-/// opens the libraries that it is linked to, except for the driver's.
-fn valid_by_files(parts: &[SubLibraryFile]) -> Option<u32> {
-    let mut cuda_major = None;
+/// opens the libraries that it is linked to. Also returns the sub-libraries that the loader refuses without the driver.
+fn without_driver(parts: &[SubLibraryFile]) -> Option<(u32, Vec<SubLibraryFile>)> {
+    let (mut cuda_major, mut refused) = (None, Vec::new());
     for part in parts.iter().filter(|part| part.needed) {
         part.version?;
         let elf = Elf::open(&part.path).ok()?;
         for name in elf.needed() {
             let is_own = file_name::parse(Path::new(&name)).is_some();
-            if !is_own && name != DRIVER && Library::open(&name).is_err() {
+            if name == DRIVER {
+                refused.push(part.clone());
+            } else if !is_own && Library::open(&name).is_err() {
                 return None;
             }
         }
         cuda_major = cuda_major.or_else(|| elf.cuda_major());
     }
-    cuda_major
+    Some((cuda_major?, refused))
 }
 
 fn open(parts: &[SubLibraryFile], sink: Sink<'_>) -> PartsOpened {

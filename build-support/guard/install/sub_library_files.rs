@@ -8,8 +8,7 @@ use crate::runtime::install::{
     Expected, FileContents, FileReader, Installed, MissingSubLibraries, mixed_sub_libraries,
 };
 use crate::runtime::loader::{LoadOrigin, SearchPath, file_name};
-use crate::runtime::system::platform::Library;
-use crate::runtime::system::{self, platform};
+use crate::runtime::system::{self, Library, platform};
 use std::path::{Path, PathBuf};
 
 /// The sub-libraries of the program's cuDNN, and the faults of their files.

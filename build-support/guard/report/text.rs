@@ -74,10 +74,7 @@ fn grouped(outcomes: &[CaseResult]) -> Vec<(CaseResult, usize)> {
         *times += 1;
         sum.milliseconds += outcome.milliseconds;
         sum.tf32 = sum.tf32.max(outcome.tf32);
-        if sum
-            .largest_error
-            .is_none_or(|error| outcome.largest_error > Some(error))
-        {
+        if outcome.largest_error > sum.largest_error {
             sum.largest_error = outcome.largest_error;
         }
     }

@@ -46,4 +46,5 @@ pub fn is_there(path: &Path) -> bool {
 pub mod platform;
 
 pub use self::path_cache::{PathCache, canonical, link_metadata, metadata, read_link};
+pub use self::platform::Library;
 pub use names::{DRIVER, DRIVER_DLL, DRIVER_IN_WSL, DRIVER_SO, LOADER};

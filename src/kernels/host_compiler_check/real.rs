@@ -4,7 +4,7 @@ use crate::host_compiler::{HostCompiler, headers, limits, msvc_preprocessor};
 use crate::kernels::tests::package::Package;
 use crate::model::{Found, Invocation, Toolkit};
 use crate::runtime::facts::Version;
-use crate::system::programs::run_to_end;
+use crate::system::run;
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -105,11 +105,14 @@ fn debians_cuda_with_a_newer_gcc() {
     });
     let mut args = args.to_vec();
     args.push(format!("-I{}", include.display()));
-    let output = run_to_end(&Invocation {
-        program: nvcc,
-        args,
-        ..Invocation::default()
-    });
+    let output = run(
+        &Invocation {
+            program: nvcc,
+            args,
+            ..Invocation::default()
+        },
+        None,
+    );
     let output = output.unwrap().stderr;
     assert!(
         output.contains("unsupported GNU version! gcc versions later than 11"),

@@ -40,7 +40,7 @@ pub fn link(setup: &Setup, targets: &[Gencode], objects: &[PathBuf]) -> Result<P
         how: format!("{command}\n{}", setup.fingerprint),
     };
     made.make_of(objects, &mut || {
-        let ran = programs::run_to_end(&command)?;
+        let ran = programs::run(&command, None)?;
         match ran.success && files::is_file(&output) {
             true => Ok(()),
             false => Err(ToolFailure::DeviceLink(&command, ran.printed()).finding()),

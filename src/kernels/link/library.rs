@@ -107,16 +107,13 @@ impl Kernels<'_> {
         suffix: &str,
         lines: &mut Vec<Directive>,
     ) -> Result<bool, Finding> {
-        for dir in self.link_dirs() {
-            let archive = dir.join(file);
-            if files::is_file(&archive) {
-                let alias = format!("{name}_{suffix}");
-                let place = self.output_dir()?.join(format!("lib{alias}.a"));
-                files::link(&archive, &place)?;
-                lines.push(Directive::LinkLib(Library::Static(alias)));
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let Some(archive) = files::find_in(self.link_dirs(), file) else {
+            return Ok(false);
+        };
+        let alias = format!("{name}_{suffix}");
+        let place = self.output_dir()?.join(format!("lib{alias}.a"));
+        files::link(&archive, &place)?;
+        lines.push(Directive::LinkLib(Library::Static(alias)));
+        Ok(true)
     }
 }

@@ -2,8 +2,7 @@
 
 use crate::host_compiler::selection::{MissingHostCompiler, NO_CL, missing as missing_compiler};
 use crate::kernels::nvcc::death::Death;
-use crate::model::CompilerChoice;
-use crate::model::{Invocation, Toolkit};
+use crate::model::{CompilerChoice, Invocation, Toolkit};
 use crate::runtime::facts::Version;
 #[cfg(feature = "cli")]
 use crate::system::Host;

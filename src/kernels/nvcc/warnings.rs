@@ -9,12 +9,10 @@ pub fn split(output: &str) -> (String, String) {
         if !line.starts_with(' ') {
             is_information = line.starts_with("#$ ") || line.starts_with("ptxas info ");
         }
-        let part = if is_information {
-            &mut information
-        } else {
-            &mut rest
-        };
-        part.push_str(line);
+        match is_information {
+            true => information.push_str(line),
+            false => rest.push_str(line),
+        }
     }
     (information, rest)
 }

@@ -29,19 +29,13 @@ impl NvccWrapper {
         if self.has_failed.load(Ordering::Relaxed) {
             return None;
         }
-        let mut args = vec![nvcc.program.to_string_lossy().into_owned()];
-        for arg in &nvcc.args {
-            // sccache expects nvcc's temporary files in its own directories.
-            if arg != TEMP_FILES_BESIDE_OBJECT {
-                args.push(arg.clone());
-            }
-        }
-        let command = Invocation {
-            program: self.program.clone(),
-            args,
-            env: nvcc.env.clone(),
-        };
-        let output = programs::run_to_end(&command);
+        let mut command = nvcc.clone();
+        // sccache expects nvcc's temporary files in its own directories.
+        command.args.retain(|arg| arg != TEMP_FILES_BESIDE_OBJECT);
+        let nvcc = nvcc.program.to_string_lossy().into_owned();
+        command.args.insert(0, nvcc);
+        command.program.clone_from(&self.program);
+        let output = programs::run(&command, None);
         Some(output.unwrap_or_else(|finding| Output {
             stderr: finding.to_string(),
             ..Output::default()

@@ -4,7 +4,7 @@ use super::*;
 use crate::kernels::tests::package::{Package, cache_off};
 use crate::model::{Found, Invocation, Library, Toolkit};
 use crate::runtime::facts::Version;
-use crate::system::programs::run_to_end;
+use crate::system::programs;
 use crate::system::{Directive, Output};
 
 pub const KERNEL: &str = "\
@@ -47,11 +47,14 @@ pub fn toolchain_in(package: &Package, root: PathBuf) -> Toolchain {
 }
 
 pub fn run(program: impl Into<PathBuf>, args: Vec<String>) -> Output {
-    run_to_end(&Invocation {
-        program: program.into(),
-        args,
-        ..Invocation::default()
-    })
+    programs::run(
+        &Invocation {
+            program: program.into(),
+            args,
+            ..Invocation::default()
+        },
+        None,
+    )
     .unwrap()
 }
 

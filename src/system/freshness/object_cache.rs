@@ -18,17 +18,14 @@ pub struct ObjectCache(PathBuf);
 impl ObjectCache {
     /// Opens the cache in `CUDNN_GUARD_CACHE`, or else in the user's cache directory. Returns `None` if it is off, or if
     /// another user could add a file, which would become a part of this program.
-    pub fn open(env: &Environment, builder: Os, out_dir: &Path) -> Option<Self> {
+    pub fn open(env: &Environment, builder: Os) -> Option<Self> {
+        let out_dir = Path::new(env.os_var("OUT_DIR")?);
+        let is_windows = builder == Os::Windows;
         let variable = |name: &str| env.os_var(name).map(Into::into);
         let dir = match env.path(Variable::GuardCache) {
             Some(_) if env.get(Variable::GuardCache)? == "off" => return None,
             Some(dir) => dir,
-            None => user_dir(
-                "XDG_CACHE_HOME",
-                ".cache",
-                builder == Os::Windows,
-                &variable,
-            )?,
+            None => user_dir("XDG_CACHE_HOME", ".cache", is_windows, &variable)?,
         };
         let dir = dir.join("objects");
         out_dir::create_dir(&dir).ok()?;

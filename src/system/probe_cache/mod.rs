@@ -17,8 +17,8 @@ pub mod tests;
 
 use crate::model::{Environment, Invocation, Os, Variable};
 use crate::runtime::facts::{Fields, Finding};
+use crate::system::freshness::stat_cache;
 use crate::system::{Artifact, Output, StatCache, files, out_dir, run};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
@@ -92,7 +92,8 @@ impl ProbeCache {
             Some((output, files)) => (Ok(output), files),
             None => {
                 let begun = SystemTime::now();
-                let output = run(invocation, self.env.program_deadline().unwrap_or(DEADLINE));
+                let deadline = self.env.program_deadline().unwrap_or(DEADLINE);
+                let output = run(invocation, Some(deadline));
                 let succeeded = output.as_ref().ok().filter(|output| output.success);
                 let mut files = Vec::new();
                 if let (Some(saved), Some(output)) = (saved, succeeded) {
@@ -128,10 +129,8 @@ fn profiles(program: &Path) -> Vec<PathBuf> {
 
 /// Returns the file with the output of this query.
 fn saved(out_dir: &Path, how: String) -> Artifact {
-    let mut hasher = DefaultHasher::new();
-    how.hash(&mut hasher);
     let dir = out_dir.join("cudnn-guard").join("queries");
-    let output = dir.join(format!("{:016x}", hasher.finish()));
+    let output = dir.join(stat_cache::hash(how.as_bytes()));
     Artifact {
         stamp: output.with_extension("stamp"),
         output,

@@ -3,8 +3,7 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::loader::{Refusal, RefusedLibrary, SearchPath};
-use crate::runtime::system::platform::Library;
-use crate::runtime::system::{DRIVER, platform};
+use crate::runtime::system::{DRIVER, Library, platform};
 use std::path::{Path, PathBuf};
 
 /// A limit above the number of DLLs that any DLL of cuDNN loads, apart from Windows' own.
