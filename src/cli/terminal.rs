@@ -6,7 +6,7 @@ use crate::runtime::facts::{escaped, is_unprintable};
 use crate::system::files;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use std::fmt::Display;
 use std::io::Write;
 use std::path::PathBuf;
@@ -93,6 +93,11 @@ pub fn operand(id: &'static str, value: &'static str, help: &'static str) -> Arg
     Arg::new(id).value_name(value).help(help)
 }
 
+/// Returns an argument that is a path.
+pub fn path(id: &'static str, value: &'static str, help: &'static str) -> Arg {
+    operand(id, value, help).value_parser(value_parser!(PathBuf))
+}
+
 pub fn json() -> Arg {
     flag("json", "Print the report as JSON")
 }
@@ -109,6 +114,20 @@ pub fn form(arguments: &ArgMatches, json: String, text: String) -> String {
 pub fn directory(text: &str) -> Result<PathBuf, String> {
     let path = Some(PathBuf::from(text)).filter(|path| path.is_dir());
     path.ok_or_else(|| "there is no such directory".to_string())
+}
+
+/// Prints the result of a command, or the reason for its failure to standard error.
+pub fn finish(result: Result<String, String>) -> ExitCode {
+    match result {
+        Ok(text) => {
+            show(text);
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            show_on_stderr(reason);
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Returns the exit code of a command: 1 if the verdict is fail.

@@ -32,16 +32,14 @@ pub fn as_edited(file: &str) -> String {
 
 /// Converts a new text to the form of the old file.
 pub fn in_form_of(old: &str, text: &str) -> String {
-    let text = if has_windows_lines(old) {
-        text.replace('\n', "\r\n")
-    } else {
-        text.to_string()
-    };
-    if old.starts_with(BYTE_ORDER_MARK) {
-        format!("{BYTE_ORDER_MARK}{text}")
-    } else {
-        text
+    let mut text = text.to_string();
+    if has_windows_lines(old) {
+        text = text.replace('\n', "\r\n");
     }
+    if old.starts_with(BYTE_ORDER_MARK) {
+        text.insert(0, BYTE_ORDER_MARK);
+    }
+    text
 }
 
 /// Returns `true` if all lines end with `\r\n`.

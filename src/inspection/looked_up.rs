@@ -1,6 +1,7 @@
 //! The libraries that the cudarc of a program opens, and the functions that it looks up in them.
 
 use crate::compat;
+use crate::inspection::preflight::PreflightInput;
 use crate::loader::LoadGraph;
 use crate::model::LoadPhase;
 use crate::runtime::binary::{after, contains};
@@ -58,13 +59,11 @@ pub fn opens(constants: &[u8], library: &str) -> bool {
 /// without a guard may never use them.
 pub fn findings(
     graph: &mut LoadGraph,
-    program: &Path,
+    input: &PreflightInput,
     constants: &[u8],
     cudarc: &Built,
-    guards: &[Built],
 ) -> Vec<Finding> {
-    let is_used = guards.iter().any(|one| one.loader == Loader::Cudarc);
-    let missing = |graph: &_, at, prefix| missing(graph, at, prefix, program, constants, is_used);
+    let missing = |graph: &_, at, prefix| missing(graph, at, prefix, input, constants);
     let mut findings = Vec::new();
     let mut aside = graph.clone();
     let driver = aside.open(DRIVER_SO, 0, LoadPhase::Later);
@@ -101,9 +100,8 @@ fn missing(
     graph: &LoadGraph,
     at: usize,
     prefix: &str,
-    program: &Path,
+    input: &PreflightInput,
     constants: &[u8],
-    is_used: bool,
 ) -> Option<Finding> {
     let (lookup, object) = (EagerLookup::detect(constants)?, graph.objects.get(at)?);
     let file = Binary::recognize(&object.path).ok()?;
@@ -123,8 +121,9 @@ fn missing(
     }
     // An image gets its machine's driver.
     let is_replaced = prefix == "cu" && graph.path.system.root.is_some();
+    let is_used = input.guards.iter().any(|one| one.loader == Loader::Cudarc);
     let severity = Severity::error_if(is_used && !is_replaced);
-    let path = object.path.display().to_string();
+    let (program, path) = (&input.program, object.path.display().to_string());
     let finding = lookup.finding(Some(program), (&path, prefix), &missing, severity, from)?;
     Some(finding.with_some("found via", object.via.as_ref()))
 }

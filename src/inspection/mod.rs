@@ -174,11 +174,12 @@ impl Inspection {
         if loader.contains("ld-musl") {
             let reason = "the program uses musl, which cuDNN does not support";
             self.unknown.push(reason.into());
-            let uses_cudnn =
-                !self.input.guards.is_empty() || interpreter::is_linked_to_cuda(&self.linkage);
-            let fault = InspectionFault::UsesMusl(&self.input.program, &self.linkage.cpu);
-            let finding = uses_cudnn.then(|| fault.finding());
-            return (Vec::from_iter(finding), None);
+            let mut refused = Vec::new();
+            if !self.input.guards.is_empty() || interpreter::is_linked_to_cuda(&self.linkage) {
+                let fault = InspectionFault::UsesMusl(&self.input.program, &self.linkage.cpu);
+                refused.push(fault.finding());
+            }
+            return (refused, None);
         }
         let (program, cpu) = (&self.input.program, &self.linkage.cpu);
         let root = host.root.as_deref();
@@ -213,8 +214,7 @@ impl Inspection {
         nvrtc::open_builtins(&mut graph);
         let mut refused = mixed_libraries::findings(&graph, is_image);
         if let Some(cudarc) = &cudarc {
-            let (program, guards) = (&self.input.program, &self.input.guards);
-            let found = looked_up::findings(&mut graph, program, &constants, cudarc, guards);
+            let found = looked_up::findings(&mut graph, &self.input, &constants, cudarc);
             refused.extend(found);
         }
         let stub = driver_stub::finding(&graph, &self.input.guards, &constants);
@@ -309,20 +309,19 @@ impl Inspection {
                     version,
                 }));
             };
+            let name = &missing.name;
+            let is_cudnn = name.starts_with("libcudnn.so") || name.starts_with("cudnn64_");
             for candidate in &candidates {
                 match &candidate.found {
-                    Found::Cudnn(cudnn)
-                        if missing.name.starts_with("libcudnn.so")
-                            || missing.name.starts_with("cudnn64_") =>
-                    {
+                    Found::Cudnn(cudnn) if is_cudnn => {
                         let library = cudnn.library.as_ref().or(cudnn.files.unlinked.as_ref());
                         if let Some(library) = library {
                             add(library, cudnn.library_version.or(cudnn.version()));
                         }
                     }
-                    Found::Toolkit(toolkit) if dependencies::is_of_toolkit(&missing.name) => {
+                    Found::Toolkit(toolkit) if dependencies::is_of_toolkit(name) => {
                         for dir in &toolkit.link_dirs {
-                            add(&dir.join(&missing.name), None);
+                            add(&dir.join(name), None);
                         }
                     }
                     _ => {}

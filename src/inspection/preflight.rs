@@ -91,8 +91,7 @@ impl PreflightInput {
         self.damaged(&mut findings);
         self.too_old(&mut findings);
         if let Some(cudnn) = &self.cudnn {
-            let mut of_cudnn = Vec::new();
-            self.cudnn(cudnn, &mut of_cudnn, &mut unknown);
+            let mut of_cudnn = self.cudnn(cudnn, &mut unknown);
             let is_refused_at_start = self.graph.objects.iter().any(|object| {
                 object.need == LoadPhase::Start
                     && object.defect.is_some()

@@ -34,8 +34,7 @@ pub struct Kernels {
 
 /// Returns `None` if the script uses none of the tools.
 pub fn find(script: &str) -> Option<Kernels> {
-    let lines = script.lines().enumerate();
-    let lines = lines.map(|(index, line)| (index + 1, line));
+    let lines = (1..).zip(script.lines());
     let is_code = |(_, line): &(usize, &str)| !line.trim_start().starts_with("//");
     let code: Vec<(usize, &str)> = lines.filter(is_code).collect();
     let first = |text: &str| code.iter().find(|(_, line)| line.contains(text));

@@ -29,22 +29,18 @@ impl PreflightInput {
         }
     }
 
-    pub(super) fn cudnn(
-        &self,
-        cudnn: &Cudnn,
-        findings: &mut Vec<Finding>,
-        unknown: &mut Vec<String>,
-    ) {
-        self.files(cudnn, findings, unknown);
+    pub(super) fn cudnn(&self, cudnn: &Cudnn, unknown: &mut Vec<String>) -> Vec<Finding> {
+        let mut findings = self.files(cudnn, unknown);
         let guards = self.guards.iter();
         for guard in guards.filter(|guard| within(guard).is_none()) {
-            self.release(cudnn, guard, findings);
-            self.machine(cudnn, guard, findings);
+            self.release(cudnn, guard, &mut findings);
+            self.machine(cudnn, guard, &mut findings);
         }
-        self.known_bad(cudnn, findings);
+        self.known_bad(cudnn, &mut findings);
         if cudnn.library_version.is_none() {
             unknown.push("the cuDNN version is unknown".into());
         }
+        findings
     }
 
     pub(super) fn known_bad(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>) {
@@ -69,46 +65,45 @@ impl PreflightInput {
         }
     }
 
-    fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let installed = &cudnn.installed;
-        let own = cudnn
-            .main_library_defect()
-            .map(|(path, defect)| UnusableFile::new(path, defect, Vec::new()).finding());
+    fn files(&self, cudnn: &Cudnn, unknown: &mut Vec<String>) -> Vec<Finding> {
+        let (installed, mut findings) = (&cudnn.installed, Vec::new());
+        if let Some((path, defect)) = cudnn.main_library_defect() {
+            findings.push(UnusableFile::new(path, defect, Vec::new()).finding());
+        }
         // The directories in which cuDNN searches are unknown if its main library cannot be read.
-        let is_searched = own.is_none();
-        let mut of_files = Vec::from_iter(own);
+        let is_searched = findings.is_empty();
         let is_valid = |file: &Path| {
             let opened = Binary::open(file, self.platform.os);
             opened.is_ok_and(|binary| binary.defect(file, &self.platform).is_none())
         };
-        of_files.extend(installed.findings(Some(&self.search_path()), &is_valid));
+        findings.extend(installed.findings(Some(&self.search_path()), &is_valid));
         let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
-        let is_foreign = of_files.iter().any(is_mixed) && !installed.is_together();
+        let is_foreign = findings.iter().any(is_mixed) && !installed.is_together();
         // If some sub-libraries are from elsewhere, the help already recommends a complete cuDNN. Sub-libraries of the
         // version in the file name would not help.
         let promised = cudnn.library.as_deref().and_then(named_major);
         let own = cudnn.library_version.map(|version| version.major);
         let is_misnamed = promised.zip(own).is_some_and(|(one, other)| one != other);
         if is_searched && !installed.missing.is_empty() && !is_foreign && !is_misnamed {
-            of_files.push(self.missing_sub_libraries(installed, unknown));
+            findings.push(self.missing_sub_libraries(installed, unknown));
         }
         // The origin of sub-libraries matters only if the main library is the right one.
         let refusal = cudnn.library_version.and_then(|it| self.refusal(it));
         if is_foreign && refusal.is_some() {
-            of_files.retain(|finding| !is_mixed(finding));
+            findings.retain(|finding| !is_mixed(finding));
         }
         if let wheels @ [_, ..] = &*cudnn.files.wheels {
-            of_files.push(SubLibraryFault::SeveralWheels(wheels).finding(cudnn));
+            findings.push(SubLibraryFault::SeveralWheels(wheels).finding(cudnn));
         }
-        for finding in of_files {
-            let found_via = self.found_via().unwrap_or_default();
-            findings.push(finding.with_first(vec![("found via", found_via)]));
-        }
+        let found_via = ("found via", self.found_via().unwrap_or_default());
+        let add = |finding: Finding| finding.with_first(vec![found_via.clone()]);
+        findings = findings.into_iter().map(add).collect();
         findings.extend(self.dll_dependencies.findings(cudnn));
         if !self.dll_dependencies.missing_dlls.is_empty() {
             let reason = "DLLs that cuDNN needs may be on the PATH where the program runs";
             unknown.push(reason.into());
         }
+        findings
     }
 
     /// Returns the reason why a guard rejects this version.
@@ -125,21 +120,20 @@ impl PreflightInput {
         let mut missing = MissingSubLibraries::new(installed, false, &is_newer);
         let files = self.graph.missing.iter();
         let files = files.filter(|one| installed.missing.contains(&one.name));
-        missing.looked_at = files.clone().flat_map(|one| one.searched.clone()).collect();
-        missing.looked_at = files::dedup(missing.looked_at.into_iter());
+        missing.looked_at = files::dedup(files.clone().flat_map(|one| one.searched.clone()));
         let name = consistency::file_name(&installed.main.path);
         missing.bundled = cudnn_major(name).filter(|_| is_bundled(name));
         let place = files.clone().find_map(|one| one.placeholder.as_ref());
         let is_on_path = self.platform.os == Os::Windows && !self.path_known;
         missing.is_uncertain |= missing.bundled.is_some() || place.is_some() || is_on_path;
-        let finding = missing.finding();
-        if place.is_some() || is_on_path {
-            unknown.push(match place {
-                Some(_) => "sub-libraries of cuDNN may be mounted later".into(),
-                None => "sub-libraries of cuDNN may be on the PATH where the program runs".into(),
-            });
+        if place.is_some() {
+            unknown.push("sub-libraries of cuDNN may be mounted later".into());
+        } else if is_on_path {
+            let reason = "sub-libraries of cuDNN may be on the PATH where the program runs";
+            unknown.push(reason.into());
         }
-        finding.with_some("mountpoint", place.map(|place| place.display()))
+        let place = place.map(|place| place.display());
+        missing.finding().with_some("mountpoint", place)
     }
 
     /// Adds the finding if one of the program's guards rejects the version.
