@@ -144,9 +144,8 @@ pub fn heading(text: &str) -> String {
 pub fn redacted(text: &str) -> String {
     let variable = |name| std::env::var(name).ok();
     let home = variable("HOME").or_else(|| variable("USERPROFILE"));
-    let user = ["USER", "LOGNAME", "USERNAME"]
-        .into_iter()
-        .find_map(variable);
+    let mut users = ["USER", "LOGNAME", "USERNAME"].into_iter();
+    let user = users.find_map(variable);
     let host = files::read_to_string("/proc/sys/kernel/hostname".as_ref()).ok();
     let host = host.or_else(|| variable("COMPUTERNAME"));
     let home = home.unwrap_or_default();

@@ -7,9 +7,13 @@ use std::{fs, io};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Reads a text without its byte order mark, and with `\n` if every line ends with `\r\n`.
-pub fn read(path: &Path) -> io::Result<String> {
-    Ok(as_edited(&files::read_to_string(path)?))
+/// Reads a text without its byte order mark, and with `\n` if every line ends with `\r\n`. Returns `None` if the file does
+/// not exist.
+pub fn read(path: &Path) -> io::Result<Option<String>> {
+    match files::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        text => Ok(Some(as_edited(&text?))),
+    }
 }
 
 /// Replaces a file, keeping its byte order mark, line ends and mode. Like in an editor, a link is kept, and its target is

@@ -130,13 +130,12 @@ fn missing(
 
 /// Returns the names of functions with this prefix in alphabetical order, in which cudarc looks them up.
 pub fn functions<'c>(constants: &'c [u8], prefix: &str) -> Vec<&'c [u8]> {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let is_function = |name: &&[u8]| {
         let rest = name.strip_prefix(prefix.as_bytes()).unwrap_or_default();
         let mut others = OTHERS.iter().filter(|other| !prefix.starts_with(*other));
         rest.first().is_some_and(u8::is_ascii_uppercase)
-            && rest
-                .iter()
-                .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+            && rest.iter().all(is_part)
             && !others.any(|other| name.starts_with(other.as_bytes()))
     };
     let names = constants.split(|byte| *byte == 0);

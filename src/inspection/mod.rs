@@ -48,7 +48,7 @@ pub struct Inspection {
     input: PreflightInput,
     linkage: Linkage,
     findings: Vec<Finding>,
-    /// What could not be checked.
+    /// Descriptions of the checks that were not possible.
     pub(crate) unknown: Vec<String>,
     /// `warn` or `off`, if the program's guard never exits.
     lenient: Option<&'static str>,
@@ -210,15 +210,17 @@ impl Inspection {
             self.input.cudnn = main_library::cudnn(&mut graph, main_library, platform);
         }
         let provider = early.unwrap_or_else(|| provider::load(&mut graph, host, true));
-        let is_image = host.root.is_some();
         nvrtc::open_builtins(&mut graph);
-        let mut refused = mixed_libraries::findings(&graph, is_image);
+        let mut refused = mixed_libraries::findings(&graph, root.is_some());
         if let Some(cudarc) = &cudarc {
-            let found = looked_up::findings(&mut graph, &self.input, &constants, cudarc);
-            refused.extend(found);
+            refused.extend(looked_up::findings(
+                &mut graph,
+                &self.input,
+                &constants,
+                cudarc,
+            ));
         }
-        let stub = driver_stub::finding(&graph, &self.input.guards, &constants);
-        if let Some(finding) = stub {
+        if let Some(finding) = driver_stub::finding(&graph, &self.input.guards, &constants) {
             self.unknown.push("the program does not use the GPU".into());
             self.findings.push(finding);
         }
@@ -296,12 +298,9 @@ impl Inspection {
         let own = &self.linkage;
         for missing in missing.iter().filter(|one| one.placeholder.is_none()) {
             let mut add = |path: &Path, version| {
+                let read = host.is_inside(path).then(|| linkage::read(path).ok());
                 // A library for another CPU would not help.
-                let fits = |it: &Linkage| it.cpu == own.cpu;
-                let inside = Some(path).filter(|path| host.is_inside(path));
-                let read = inside
-                    .and_then(|path| linkage::read(path).ok())
-                    .filter(fits);
+                let read = read.flatten().filter(|read| read.cpu == own.cpu);
                 self.input.others.extend(read.map(|read| Other {
                     instead_of: missing.name.clone(),
                     path: path.to_path_buf(),

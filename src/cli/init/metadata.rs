@@ -23,10 +23,8 @@ pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
     if !full.ancestors().any(|one| one.join("Cargo.toml").exists()) {
         return Err(no_crate(dir));
     }
-    let files = ["Cargo.toml", ".cargo/config.toml"];
-    let mut files = full
-        .ancestors()
-        .flat_map(|dir| files.map(|file| dir.join(file)));
+    let files = |dir: &Path| ["Cargo.toml", ".cargo/config.toml"].map(|file| dir.join(file));
+    let mut files = full.ancestors().flat_map(files);
     // cargo would wait for a pipe.
     if let Some(file) = files.find(|file| file.exists() && !file.is_file()) {
         return Err(refusal(

@@ -79,21 +79,18 @@ fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<Row> {
     for row in section.unwrap_or_default().lines() {
         // A `|` in a cell is escaped.
         let row = row.replace("\\|", "\0");
-        let mut cells = row
-            .split('|')
-            .map(|cell| cell.trim().replace('\0', "|"))
-            .skip(1);
-        let (Some(option), Some(here)) = (cells.next(), cells.next()) else {
+        let cells = row.split('|').map(|cell| cell.trim().replace('\0', "|"));
+        let [_, option, here, ..] = &cells.collect::<Vec<_>>()[..] else {
             continue;
         };
-        let words = words(&option);
+        let words = words(option);
         let is_used = |line: &str| words.iter().any(|word| contains_word(line, word));
         let mut used = code.iter().filter(|(_, line)| is_used(line));
         if let Some((line, _)) = used.next() {
             rows.push(Row {
                 line: *line,
-                option,
-                here,
+                option: option.clone(),
+                here: here.clone(),
             });
         }
     }

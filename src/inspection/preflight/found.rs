@@ -15,7 +15,7 @@ use crate::runtime::install::{
 use crate::runtime::judge::program_rules::ReleaseMismatch;
 use crate::runtime::judge::{Gpu, Impact, gpu_support, program_rules, rules};
 use crate::runtime::loader::{LoadOrigin, SearchPath};
-use crate::system::{Binary, Sysroot, files};
+use crate::system::{Binary, files};
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
@@ -173,14 +173,11 @@ impl PreflightInput {
                 Os::Windows => cfg!(windows) && is_here,
                 _ => !cfg!(windows),
             };
-            let is_like_here = is_like_here && self.platform.cpu == ARCH;
+            let is_searched = is_like_here && self.platform.cpu == ARCH && !self.is_privileged;
             let available = || available(guard, library, &self.graph.search_path(0));
-            let is_searched = is_like_here && !self.is_privileged;
             let available = is_searched.then(available).flatten();
-            let root = self.root.as_deref();
-            let inside = |path: PathBuf| Sysroot { root }.inside(&path);
-            let available = available.map(|path| Remedy::Available(inside(path)));
-            let remedy = remedy.or(available);
+            let inside = |path: PathBuf| self.graph.sysroot().inside(&path);
+            let remedy = remedy.or(available.map(|path| Remedy::Available(inside(path))));
             findings.push(mismatch.finding(evidence, &replacement, remedy));
         }
         let loaded_major = cudnn.cuda_major;
@@ -207,8 +204,7 @@ impl PreflightInput {
         let mut add = |finding: Option<Finding>| {
             findings.extend(finding.filter(|finding| !findings.contains(finding)));
         };
-        let too_old = program_rules::driver(&built, cudnn.cuda_major, driver);
-        add(too_old);
+        add(program_rules::driver(&built, cudnn.cuda_major, driver));
         let Some(gpu) = self.gpus().first() else {
             return;
         };

@@ -11,7 +11,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::not_found::installable;
 use crate::runtime::loader::{FoundFile, MissingCudnn, Reach, ReachStep, Unfit, library_names};
 use crate::runtime::system::DRIVER_DLL;
-use crate::system::{Sysroot, files};
+use crate::system::files;
 use crate::toolkit::dependencies;
 use std::path::Path;
 
@@ -28,8 +28,7 @@ impl PreflightInput {
     /// Returns the directory of a file, as it is named on the system that runs the program.
     fn dir(&self, file: &Path) -> String {
         let dir = file.parent().unwrap_or(file);
-        let root = self.root.as_deref();
-        Sysroot { root }.inside(dir).display().to_string()
+        self.graph.sysroot().inside(dir).display().to_string()
     }
 
     fn others_of(&self, names: &[String]) -> Vec<&Other> {
@@ -207,9 +206,8 @@ impl PreflightInput {
             if files.any(|file| file.path == object.path) {
                 continue;
             }
-            let user = object
-                .requester
-                .and_then(|index| self.graph.objects.get(index));
+            let objects = &self.graph.objects;
+            let user = object.requester.and_then(|index| objects.get(index));
             findings.push(InspectionFault::RefusedLibrary(object, defect, user).finding());
         }
     }
