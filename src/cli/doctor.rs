@@ -123,10 +123,9 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
         report.findings.retain(|one| !is_not_found(one.id));
         report.findings.insert(0, musl.finding());
     }
+    let in_image = driver_stub::in_image(host.sysroot());
     report.findings.extend(wheel_overlap::find(host));
-    report
-        .findings
-        .extend(driver_stub::in_image(host.sysroot()));
+    report.findings.extend(in_image);
     report
 }
 

@@ -7,7 +7,7 @@ use crate::runtime::facts::{Finding, Severity};
 use crate::runtime::system::PathCache;
 use crate::system::files;
 use crate::{Inspection, Verdict};
-use clap::{ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ pub fn command() -> Command {
     Command::new("inspect")
         .about("Check whether compiled programs will run here or in a system image")
         .after_help("Exit codes:\n  0   no problems\n  1   problems found\n  2   not a program, or invalid command line\n\nExamples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs /app/app\n  cudnn-guard inspect /opt/apps")
-        .arg(terminal::operand("program", "PROGRAM", "Program to inspect (Linux or Windows), or a directory: all programs with a guard in it").required(true).num_args(1..).value_parser(value_parser!(PathBuf)))
+        .arg(terminal::path("program", "PROGRAM", "Program to inspect (Linux or Windows), or a directory: all programs with a guard in it").required(true).num_args(1..))
         .arg(doctor::root())
         .arg(terminal::json())
 }
@@ -27,11 +27,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let _cache = PathCache::start();
     let root = arguments.get_one::<PathBuf>("root").map(PathBuf::as_path);
     let (mut programs, mut is_one) = (Vec::new(), true);
-    for path in arguments
-        .get_many::<PathBuf>("program")
-        .into_iter()
-        .flatten()
-    {
+    let paths = arguments.get_many::<PathBuf>("program");
+    for path in paths.into_iter().flatten() {
         let path = file(path, root);
         is_one &= programs.is_empty() && !path.is_dir();
         if !path.is_dir() {

@@ -60,9 +60,8 @@ impl Lines {
         let mut rest = &text[..];
         while let Some(found) = self.hint.find(rest).filter(|_| !self.are_more) {
             let start = rest[..found.start()].rfind('\n').map_or(0, |at| at + 1);
-            let (line, after) = rest[start..]
-                .split_once('\n')
-                .unwrap_or((&rest[start..], ""));
+            rest = &rest[start..];
+            let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
             rest = after;
             let may_match = || self.literal.is_match(line) || message_parts::is_message(line);
             if self.known.contains(line) || !may_match() {

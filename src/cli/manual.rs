@@ -1,7 +1,7 @@
 //! `cudnn-guard manual`: writes the pages for `man`.
 
 use crate::cli::{command_line, terminal};
-use clap::{ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,11 +12,7 @@ pub fn command() -> Command {
         .after_help(
             "Examples:\n  cudnn-guard manual ~/.local/share/man/man1\n  man cudnn-guard-doctor",
         )
-        .arg(
-            terminal::operand("dir", "DIR", "Output directory")
-                .required(true)
-                .value_parser(value_parser!(PathBuf)),
-        )
+        .arg(terminal::path("dir", "DIR", "Output directory").required(true))
 }
 
 /// Writes one page for the program and one for each command.
@@ -24,14 +20,10 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let dir = arguments.get_one::<PathBuf>("dir").expect("required");
     let command = command_line().disable_help_subcommand(true);
     let written = fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
-    match written {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            terminal::show_on_stderr(format!(
-                "cannot write man pages to `{}`: {error}\n  = help: choose a directory that you can write to\n",
-                dir.display()
-            ));
-            ExitCode::from(1)
-        }
-    }
+    terminal::finish(written.map(|()| String::new()).map_err(|error| {
+        format!(
+            "cannot write man pages to `{}`: {error}\n  = help: choose a directory that you can write to\n",
+            dir.display()
+        )
+    }))
 }

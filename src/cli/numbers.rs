@@ -21,14 +21,12 @@ pub fn major(version: &str) -> u32 {
 
 /// Returns the required version, or the first numbers of the present one if it begins with the required numbers.
 pub fn or_present(required: &Option<String>, present: Option<&str>, most: usize) -> Option<String> {
-    let present = present.map(|version| first(version, most));
-    let is_other = |present: &String, required: &String| {
-        !format!("{present}.").starts_with(&format!("{required}."))
+    let is_required = |present: &String| {
+        let begins = |required| format!("{present}.").starts_with(&format!("{required}."));
+        required.as_ref().is_none_or(begins)
     };
-    match (required, &present) {
-        (Some(required), Some(present)) if is_other(present, required) => Some(required.clone()),
-        _ => present.or(required.clone()),
-    }
+    let present = present.map(|version| first(version, most));
+    present.filter(is_required).or(required.clone())
 }
 
 #[cfg(test)]

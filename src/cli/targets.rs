@@ -10,9 +10,7 @@ pub fn command() -> Command {
     Command::new("targets")
         .about("Show the nvcc flags for a list of GPU targets")
         .after_help("Examples:\n  cudnn-guard targets \"80 90+PTX\"\n  cudnn-guard targets \"RTX 4090\" --cuda 12.8")
-        .arg(
-            terminal::operand("list", "LIST", list).num_args(0..),
-        )
+        .arg(terminal::operand("list", "LIST", list).num_args(0..))
         .arg(
             terminal::option("cuda", "VERSION", "Show the flags for this CUDA version: `12` or `12.4` [default: query the installed nvcc]")
                 .value_parser(|text: &str| numbers::parse(text, 2).ok_or("write it as 13 or 13.0")),

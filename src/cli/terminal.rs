@@ -6,7 +6,7 @@ use crate::runtime::facts::{escaped, is_unprintable};
 use crate::system::files;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
-use clap::{Arg, ArgAction, ArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, value_parser};
 use std::fmt::Display;
 use std::io::Write;
 use std::path::PathBuf;
@@ -93,6 +93,11 @@ pub fn operand(id: &'static str, value: &'static str, help: &'static str) -> Arg
     Arg::new(id).value_name(value).help(help)
 }
 
+/// Returns an argument that is a path.
+pub fn path(id: &'static str, value: &'static str, help: &'static str) -> Arg {
+    operand(id, value, help).value_parser(value_parser!(PathBuf))
+}
+
 pub fn json() -> Arg {
     flag("json", "Print the report as JSON")
 }
@@ -111,6 +116,20 @@ pub fn directory(text: &str) -> Result<PathBuf, String> {
     path.ok_or_else(|| "there is no such directory".to_string())
 }
 
+/// Prints the result of a command, or the reason for its failure to standard error.
+pub fn finish(result: Result<String, String>) -> ExitCode {
+    match result {
+        Ok(text) => {
+            show(text);
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            show_on_stderr(reason);
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Returns the exit code of a command: 1 if the verdict is fail.
 pub fn exit(verdict: Verdict) -> ExitCode {
     ExitCode::from(u8::from(verdict == Verdict::Fail))
@@ -125,9 +144,8 @@ pub fn heading(text: &str) -> String {
 pub fn redacted(text: &str) -> String {
     let variable = |name| std::env::var(name).ok();
     let home = variable("HOME").or_else(|| variable("USERPROFILE"));
-    let user = ["USER", "LOGNAME", "USERNAME"]
-        .into_iter()
-        .find_map(variable);
+    let mut users = ["USER", "LOGNAME", "USERNAME"].into_iter();
+    let user = users.find_map(variable);
     let host = files::read_to_string("/proc/sys/kernel/hostname".as_ref()).ok();
     let host = host.or_else(|| variable("COMPUTERNAME"));
     let home = home.unwrap_or_default();

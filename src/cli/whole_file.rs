@@ -7,9 +7,13 @@ use std::{fs, io};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Reads a text without its byte order mark, and with `\n` if every line ends with `\r\n`.
-pub fn read(path: &Path) -> io::Result<String> {
-    Ok(as_edited(&files::read_to_string(path)?))
+/// Reads a text without its byte order mark, and with `\n` if every line ends with `\r\n`. Returns `None` if the file does
+/// not exist.
+pub fn read(path: &Path) -> io::Result<Option<String>> {
+    match files::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        text => Ok(Some(as_edited(&text?))),
+    }
 }
 
 /// Replaces a file, keeping its byte order mark, line ends and mode. Like in an editor, a link is kept, and its target is
@@ -32,16 +36,14 @@ pub fn as_edited(file: &str) -> String {
 
 /// Converts a new text to the form of the old file.
 pub fn in_form_of(old: &str, text: &str) -> String {
-    let text = if has_windows_lines(old) {
-        text.replace('\n', "\r\n")
-    } else {
-        text.to_string()
-    };
-    if old.starts_with(BYTE_ORDER_MARK) {
-        format!("{BYTE_ORDER_MARK}{text}")
-    } else {
-        text
+    let mut text = text.to_string();
+    if has_windows_lines(old) {
+        text = text.replace('\n', "\r\n");
     }
+    if old.starts_with(BYTE_ORDER_MARK) {
+        text.insert(0, BYTE_ORDER_MARK);
+    }
+    text
 }
 
 /// Returns `true` if all lines end with `\r\n`.

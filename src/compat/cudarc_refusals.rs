@@ -73,7 +73,8 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> 
     let driver = installed.driver;
     let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
     let exclusive = cudarc.exclusive(installed.env);
-    let mut found = Vec::from_iter(exclusive.map(CudarcRefusal::Exclusive));
+    let mut found = Vec::new();
+    found.extend(exclusive.map(CudarcRefusal::Exclusive));
     let runs_nvcc = cudarc.has(&format!("{CUDA}{DETECT}")) && !cudarc.has(ANY) && !is_chosen;
     let runs_nvcc = runs_nvcc && cudarc.build_script.contains("Command::new(\"nvcc\")");
     if runs_nvcc && nvcc_on_path(installed.env).is_none() {

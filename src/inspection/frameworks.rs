@@ -70,8 +70,7 @@ impl Framework {
         if let Some(finding) = torch.flatten() {
             return findings.push(finding);
         }
-        let mut paths = dirs.iter().map(|dir| dir.join(library));
-        let Some(path) = paths.find(|path| files::is_file(path)) else {
+        let Some(path) = files::find_in(&dirs, library) else {
             let name = if is_pythons { PYTHONS } else { self.name };
             let fault = InspectionFault::NoProvider(name, library, &dirs);
             let fault = (is_requested || is_tch).then(|| fault.finding());

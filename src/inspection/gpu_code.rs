@@ -40,10 +40,8 @@ pub fn check(
         }
     }
     if let Some((path, _)) = lacking.first() {
-        doubts.push(format!(
-            "no code for this GPU was found in `{}`",
-            path.display()
-        ));
+        let path = path.display();
+        doubts.push(format!("no code for this GPU was found in `{path}`"));
     }
     lacking.retain(|(_, codes)| !codes.is_empty());
     let fault = |(first, others)| InspectionFault::NoGpuCode(first, others, gpu).finding();

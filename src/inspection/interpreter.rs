@@ -6,7 +6,7 @@ use crate::model::Linkage;
 use crate::system::{Sysroot, files};
 use crate::toolkit::dependencies::is_of_toolkit;
 use std::env::consts::ARCH;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const LIBC: &str = "libc.so.6";
 
@@ -18,19 +18,16 @@ pub fn missing_interpreter<'a>(
     cpu: &str,
     root: Option<&Path>,
 ) -> Option<InspectionFault<'a>> {
-    let top = root.unwrap_or(Path::new("/"));
-    let below = |path: &str| top.join(path.trim_start_matches('/'));
-    let exists = |path: PathBuf| Sysroot { root }.file(&path).is_some();
-    if !interpreter.starts_with('/') || exists(below(interpreter)) {
+    let relative = interpreter.strip_prefix('/')?.trim_start_matches('/');
+    let file = root.unwrap_or(Path::new("/")).join(relative);
+    if (Sysroot { root }).file(&file).is_some() {
         return None;
     }
-    match musl(cpu, root) {
-        Some(musl) => Some(InspectionFault::NoGlibc(program, musl, Some(interpreter))),
-        None if root.is_none() && cpu == ARCH => {
-            Some(InspectionFault::NoInterpreter(program?, interpreter))
-        }
-        None => None,
+    if let Some(musl) = musl(cpu, root) {
+        return Some(InspectionFault::NoGlibc(program, musl, Some(interpreter)));
     }
+    let program = program.filter(|_| root.is_none() && cpu == ARCH)?;
+    Some(InspectionFault::NoInterpreter(program, interpreter))
 }
 
 /// Returns musl's loader, if it is the one of this system.

@@ -1,6 +1,7 @@
 //! The libraries that the cudarc of a program opens, and the functions that it looks up in them.
 
 use crate::compat;
+use crate::inspection::preflight::PreflightInput;
 use crate::loader::LoadGraph;
 use crate::model::LoadPhase;
 use crate::runtime::binary::{after, contains};
@@ -58,13 +59,11 @@ pub fn opens(constants: &[u8], library: &str) -> bool {
 /// without a guard may never use them.
 pub fn findings(
     graph: &mut LoadGraph,
-    program: &Path,
+    input: &PreflightInput,
     constants: &[u8],
     cudarc: &Built,
-    guards: &[Built],
 ) -> Vec<Finding> {
-    let is_used = guards.iter().any(|one| one.loader == Loader::Cudarc);
-    let missing = |graph: &_, at, prefix| missing(graph, at, prefix, program, constants, is_used);
+    let missing = |graph: &_, at, prefix| missing(graph, at, prefix, input, constants);
     let mut findings = Vec::new();
     let mut aside = graph.clone();
     let driver = aside.open(DRIVER_SO, 0, LoadPhase::Later);
@@ -101,9 +100,8 @@ fn missing(
     graph: &LoadGraph,
     at: usize,
     prefix: &str,
-    program: &Path,
+    input: &PreflightInput,
     constants: &[u8],
-    is_used: bool,
 ) -> Option<Finding> {
     let (lookup, object) = (EagerLookup::detect(constants)?, graph.objects.get(at)?);
     let file = Binary::recognize(&object.path).ok()?;
@@ -123,21 +121,21 @@ fn missing(
     }
     // An image gets its machine's driver.
     let is_replaced = prefix == "cu" && graph.path.system.root.is_some();
+    let is_used = input.guards.iter().any(|one| one.loader == Loader::Cudarc);
     let severity = Severity::error_if(is_used && !is_replaced);
-    let path = object.path.display().to_string();
+    let (program, path) = (&input.program, object.path.display().to_string());
     let finding = lookup.finding(Some(program), (&path, prefix), &missing, severity, from)?;
     Some(finding.with_some("found via", object.via.as_ref()))
 }
 
 /// Returns the names of functions with this prefix in alphabetical order, in which cudarc looks them up.
 pub fn functions<'c>(constants: &'c [u8], prefix: &str) -> Vec<&'c [u8]> {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let is_function = |name: &&[u8]| {
         let rest = name.strip_prefix(prefix.as_bytes()).unwrap_or_default();
         let mut others = OTHERS.iter().filter(|other| !prefix.starts_with(*other));
         rest.first().is_some_and(u8::is_ascii_uppercase)
-            && rest
-                .iter()
-                .all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
+            && rest.iter().all(is_part)
             && !others.any(|other| name.starts_with(other.as_bytes()))
     };
     let names = constants.split(|byte| *byte == 0);

@@ -174,11 +174,12 @@ impl Inspection {
         if loader.contains("ld-musl") {
             let reason = "the program uses musl, which cuDNN does not support";
             self.unknown.push(reason.into());
-            let uses_cudnn =
-                !self.input.guards.is_empty() || interpreter::is_linked_to_cuda(&self.linkage);
-            let fault = InspectionFault::UsesMusl(&self.input.program, &self.linkage.cpu);
-            let finding = uses_cudnn.then(|| fault.finding());
-            return (Vec::from_iter(finding), None);
+            let mut refused = Vec::new();
+            if !self.input.guards.is_empty() || interpreter::is_linked_to_cuda(&self.linkage) {
+                let fault = InspectionFault::UsesMusl(&self.input.program, &self.linkage.cpu);
+                refused.push(fault.finding());
+            }
+            return (refused, None);
         }
         let (program, cpu) = (&self.input.program, &self.linkage.cpu);
         let root = host.root.as_deref();
@@ -209,16 +210,17 @@ impl Inspection {
             self.input.cudnn = main_library::cudnn(&mut graph, main_library, platform);
         }
         let provider = early.unwrap_or_else(|| provider::load(&mut graph, host, true));
-        let is_image = host.root.is_some();
         nvrtc::open_builtins(&mut graph);
-        let mut refused = mixed_libraries::findings(&graph, is_image);
+        let mut refused = mixed_libraries::findings(&graph, root.is_some());
         if let Some(cudarc) = &cudarc {
-            let (program, guards) = (&self.input.program, &self.input.guards);
-            let found = looked_up::findings(&mut graph, program, &constants, cudarc, guards);
-            refused.extend(found);
+            refused.extend(looked_up::findings(
+                &mut graph,
+                &self.input,
+                &constants,
+                cudarc,
+            ));
         }
-        let stub = driver_stub::finding(&graph, &self.input.guards, &constants);
-        if let Some(finding) = stub {
+        if let Some(finding) = driver_stub::finding(&graph, &self.input.guards, &constants) {
             self.unknown.push("the program does not use the GPU".into());
             self.findings.push(finding);
         }
@@ -296,12 +298,9 @@ impl Inspection {
         let own = &self.linkage;
         for missing in missing.iter().filter(|one| one.placeholder.is_none()) {
             let mut add = |path: &Path, version| {
+                let read = host.is_inside(path).then(|| linkage::read(path).ok());
                 // A library for another CPU would not help.
-                let fits = |it: &Linkage| it.cpu == own.cpu;
-                let inside = Some(path).filter(|path| host.is_inside(path));
-                let read = inside
-                    .and_then(|path| linkage::read(path).ok())
-                    .filter(fits);
+                let read = read.flatten().filter(|read| read.cpu == own.cpu);
                 self.input.others.extend(read.map(|read| Other {
                     instead_of: missing.name.clone(),
                     path: path.to_path_buf(),
@@ -309,20 +308,19 @@ impl Inspection {
                     version,
                 }));
             };
+            let name = &missing.name;
+            let is_cudnn = name.starts_with("libcudnn.so") || name.starts_with("cudnn64_");
             for candidate in &candidates {
                 match &candidate.found {
-                    Found::Cudnn(cudnn)
-                        if missing.name.starts_with("libcudnn.so")
-                            || missing.name.starts_with("cudnn64_") =>
-                    {
+                    Found::Cudnn(cudnn) if is_cudnn => {
                         let library = cudnn.library.as_ref().or(cudnn.files.unlinked.as_ref());
                         if let Some(library) = library {
                             add(library, cudnn.library_version.or(cudnn.version()));
                         }
                     }
-                    Found::Toolkit(toolkit) if dependencies::is_of_toolkit(&missing.name) => {
+                    Found::Toolkit(toolkit) if dependencies::is_of_toolkit(name) => {
                         for dir in &toolkit.link_dirs {
-                            add(&dir.join(&missing.name), None);
+                            add(&dir.join(name), None);
                         }
                     }
                     _ => {}

@@ -26,9 +26,8 @@ pub fn open_builtins(graph: &mut LoadGraph) {
 /// Returns the first string that is exactly the name of the builtins. Messages contain the name, too.
 fn name_in(constants: &[u8]) -> Option<String> {
     let text = r"(?-u)(?:^|\x00)(libnvrtc-builtins\.so(?:\.[0-9]+)+)(?:\x00|$)";
-    let found = Regex::new(text)
-        .expect("a tested pattern")
-        .captures(constants)?;
+    let pattern = Regex::new(text).expect("a tested pattern");
+    let found = pattern.captures(constants)?;
     String::from_utf8(found[1].to_vec()).ok()
 }
 

@@ -12,7 +12,6 @@ use crate::runtime::driver::{Device, Driver};
 use crate::runtime::facts::{Allowed, Built, Loader};
 use crate::runtime::loader::LoadOrigin;
 use crate::runtime::system::DRIVER_SO;
-use crate::system::Sysroot;
 use crate::{Finding, Version};
 use std::path::PathBuf;
 
@@ -91,8 +90,7 @@ impl PreflightInput {
         self.damaged(&mut findings);
         self.too_old(&mut findings);
         if let Some(cudnn) = &self.cudnn {
-            let mut of_cudnn = Vec::new();
-            self.cudnn(cudnn, &mut of_cudnn, &mut unknown);
+            let mut of_cudnn = self.cudnn(cudnn, &mut unknown);
             let is_refused_at_start = self.graph.objects.iter().any(|object| {
                 object.need == LoadPhase::Start
                     && object.defect.is_some()
@@ -125,10 +123,10 @@ impl PreflightInput {
             findings.push(finding);
             return;
         }
-        let is_main_library = |one: &Missing| {
+        let is_reported = self.graph.missing.iter().any(|one| {
             let is_main = one.name.starts_with("libcudnn") && one.need != LoadPhase::Part;
             is_main || one.name.starts_with("cudnn64_")
-        };
+        });
         match guard.loader {
             Loader::Static => match within(guard) {
                 Some(cudnn) => {
@@ -138,9 +136,7 @@ impl PreflightInput {
                 None => unknown.push(format!("the version of the cuDNN in {package} is unknown")),
             },
             _ if self.graph.objects.is_empty() => {} // its libraries are unknown
-            Loader::Linked
-                if self.cudnn.is_none() && !self.graph.missing.iter().any(is_main_library) =>
-            {
+            Loader::Linked if self.cudnn.is_none() && !is_reported => {
                 let fault = InspectionFault::NotLinked(package, &self.program);
                 findings.push(fault.finding());
                 unknown.push("the program does not depend on cuDNN".into());
@@ -198,8 +194,7 @@ impl PreflightInput {
                 }
                 InspectionFault::NoDriver(missing, self.root.is_some()).finding()
             } else if name.starts_with(BUILTINS) {
-                let root = self.root.as_deref();
-                missing_builtins(missing, Sysroot { root })
+                missing_builtins(missing, self.graph.sysroot())
             } else if is_cudnn {
                 let user = Some(&*missing.needed_by);
                 self.no_cudnn(user, vec![name.clone()], missing, true)

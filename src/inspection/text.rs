@@ -6,7 +6,7 @@ use crate::model::{Cudnn, joined};
 use crate::report::layout::{INDENT, Mark, columns, row, shown, wrapped};
 use crate::report::text::{findings, parts, with_cuda_major};
 use crate::runtime::facts::finding_id::{FindingId as Id, section};
-use crate::runtime::facts::{Built, Loader, Section, Severity, Verdict, printable};
+use crate::runtime::facts::{Built, Finding, Loader, Section, Severity, Verdict, printable};
 use std::fmt::{self, Formatter};
 
 impl fmt::Display for Inspection {
@@ -28,10 +28,8 @@ impl fmt::Display for Inspection {
         libraries(self, f)?;
         driver(self, f)?;
         findings(&Vec::from_iter(&self.findings), f)?;
-        let findings = self.findings.iter();
-        let errors = findings
-            .filter(|one| one.severity == Severity::Error)
-            .count();
+        let is_error = |one: &&Finding| one.severity == Severity::Error;
+        let errors = self.findings.iter().filter(is_error).count();
         let verdict = self.verdict();
         let mut why = match verdict {
             Verdict::Pass => "the program is compatible with this system".to_string(),

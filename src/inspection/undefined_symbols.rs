@@ -38,11 +38,10 @@ pub fn find(graph: &LoadGraph) -> Vec<Undefined<'_>> {
     if files.len() < graph.objects.len() {
         return Vec::new();
     }
-    let exports = BTreeMap::new();
     let search = Search {
         graph,
         files,
-        exports,
+        exports: BTreeMap::new(),
     };
     search.run().unwrap_or_default()
 }

@@ -24,8 +24,7 @@ impl Inspection {
         let provider = provider::load(&mut graph, host, path.known);
         let constants = looked_up::constants(&program);
         if let Some(cudarc) = looked_up::cudarc(&constants) {
-            let guards = &self.input.guards;
-            let found = looked_up::findings(&mut graph, &program, &constants, &cudarc, guards);
+            let found = looked_up::findings(&mut graph, &self.input, &constants, &cudarc);
             self.findings.extend(found);
         }
         self.input.graph = graph;

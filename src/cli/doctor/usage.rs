@@ -67,9 +67,8 @@ fn of_package(
     let mut words = rest.split(" (").map(|word| word.trim_end_matches(')'));
     let unpacked = unpacked(name, words.next()?, env);
     let local = words.map(Path::new).find(|word| word.is_absolute());
-    let is_for_cuda = features
-        .split(',')
-        .any(|one| ["cuda", "cudnn"].contains(&one));
+    let mut features = features.split(',');
+    let is_for_cuda = features.any(|one| ["cuda", "cudnn"].contains(&one));
     match local {
         None if is_for_cuda && !has_cudarc => None,
         _ => in_code(local.or(unpacked.as_deref())?),
@@ -80,9 +79,8 @@ fn of_package(
 fn in_code(dir: &Path) -> Option<Usage> {
     let mut code = String::new();
     for file in files::glob(&(glob::Pattern::escape(&dir.to_string_lossy()) + "/*.rs")).ok()? {
-        let text = files::read_to_string(&file)
-            .ok()?
-            .replace("cudnn_guard", "");
+        let text = files::read_to_string(&file).ok()?;
+        let text = text.replace("cudnn_guard", "");
         code.extend(text.lines().filter_map(|line| line.split("//").next()));
     }
     let code = code.to_lowercase();

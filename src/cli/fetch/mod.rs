@@ -28,7 +28,7 @@ use crate::cli::fetch::fault::{failed, in_home, io};
 use crate::cli::fetch::installed::Installed;
 use crate::cli::fetch::installer::Installer;
 use crate::cli::numbers;
-use crate::cli::terminal::{flag, option, show, show_on_stderr, show_step};
+use crate::cli::terminal::{self, flag, option, show, show_step};
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::facts::{majors, quoted};
 use crate::system::files;
@@ -83,13 +83,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         true => check(&home),
         false => fetch(&home, arguments),
     });
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(finding) => {
-            show_on_stderr(format!("\n{finding}\n"));
-            ExitCode::FAILURE
-        }
-    }
+    terminal::finish(result.map_err(|finding| format!("\n{finding}\n")))
 }
 
 /// Returns `--to`, `CUDNN_GUARD_HOME`, or the directory that a build searches by default.
@@ -104,8 +98,8 @@ fn home(arguments: &ArgMatches) -> Result<PathBuf, Finding> {
     std::path::absolute(&home).map_err(io("find", &home))
 }
 
-/// Fetches, and prints how to use the result.
-fn fetch(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
+/// Fetches, and prints how to use the result. Returns the last message.
+fn fetch(home: &Path, arguments: &ArgMatches) -> Result<String, Finding> {
     if directory::is_unfinished(home) {
         let _lock = directory::lock(home).map_err(in_home(home))?;
         directory::finish(home)?;
@@ -133,10 +127,10 @@ fn fetch(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
     }
     let installed = install(home, &choice)?;
     show(installed.how_to_use());
-    if arguments.get_flag("write-config") {
-        show(installed.write_config()?);
+    match arguments.get_flag("write-config") {
+        true => installed.write_config(),
+        false => Ok(String::new()),
     }
-    Ok(())
 }
 
 /// Installs wheels unless they are installed.
@@ -200,7 +194,7 @@ fn replace(installed: &Installed, installer: &Installer, choice: &Choice) -> Res
 }
 
 /// Compares the installed files with the marker and the RECORDs of their wheels. Changes nothing.
-fn check(home: &Path) -> Result<(), Finding> {
+fn check(home: &Path) -> Result<String, Finding> {
     let (installed, shown) = (Installed::new(home), home.display());
     let command = format!("cudnn-guard fetch --to {}", quoted(&home.to_string_lossy()));
     if installed.wheels.is_empty() {
@@ -214,7 +208,7 @@ fn check(home: &Path) -> Result<(), Finding> {
     let text = format!("{files} files of {wheels} wheels in {shown}");
     show_step(mark, "checked", text);
     if damaged.is_empty() {
-        return Ok(());
+        return Ok(String::new());
     }
     let more = damaged.len().saturating_sub(5);
     let more = (more > 0).then(|| format!("and {more} more"));

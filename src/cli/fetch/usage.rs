@@ -8,7 +8,6 @@ use crate::model::joined;
 use crate::runtime::facts::{majors, quoted};
 use crate::system::files;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item, Table, value};
 
@@ -73,10 +72,8 @@ impl Installed {
         // cargo reads the file with the old name if there are both.
         let paths = [".cargo/config", ".cargo/config.toml"].map(Path::new);
         let path = paths[usize::from(!paths[0].exists())];
-        let before = match whole_file::read(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            read => read.map_err(io("read", path))?,
-        };
+        let before = whole_file::read(path).map_err(io("read", path))?;
+        let before = before.unwrap_or_default();
         let text = self.with_variables(&before).ok_or_else(|| {
             let path = path.display();
             let reason = "it sets one of these variables differently, or is not TOML, or the path is not Unicode";

@@ -6,7 +6,6 @@ use crate::cli::init::usage::Usage;
 use crate::cli::init::{Change, migration, recipe, refusal, source};
 use crate::cli::whole_file;
 use crate::system::files;
-use std::io;
 use std::path::{Path, PathBuf};
 use toml_edit::DocumentMut;
 
@@ -63,20 +62,18 @@ impl CrateFiles {
     }
 
     fn add_build_script(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
-        let build = toml["package"].get("build");
-        let path = match build.map(|build| build.as_str().ok_or(build)) {
+        let path = match toml["package"].get("build") {
             None => "build.rs",
-            Some(Ok(path)) => path,
-            Some(Err(build)) => {
-                return Err(refusal(
+            Some(build) => build.as_str().ok_or_else(|| {
+                refusal(
                     format!(
                         "`{}` has `build = {}`, but a build script has to write the guard",
                         dir.join("Cargo.toml").display(),
                         build.to_string().trim()
                     ),
                     "remove that line, and run the same command again",
-                ));
-            }
+                )
+            })?,
         };
         let path = PathBuf::from(path);
         let lines = self.usage.gated(self.usage.recipe.build);
@@ -206,14 +203,12 @@ impl CrateFiles {
 /// Reads one of the crate's files; `None` if it does not exist.
 fn read(dir: &Path, path: &Path) -> Result<Option<String>, String> {
     let path = dir.join(path);
-    match whole_file::read(&path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(refusal(
+    whole_file::read(&path).map_err(|error| {
+        refusal(
             format!("`{}` cannot be read: {error}", path.display()),
             "make it a text file that this user can read",
-        )),
-    }
+        )
+    })
 }
 
 fn without_main(path: &Path, call: &str, lines: &str) -> String {

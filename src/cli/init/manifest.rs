@@ -16,26 +16,21 @@ pub fn add_dependencies(toml: &mut DocumentMut, package: &Package, guard: bool) 
     if package.has_other_entry(NAME) {
         return;
     }
-    let tables = ["dependencies", "build-dependencies"];
-    let existing = tables.map(|table| dependency(toml, table, NAME));
-    let build = existing[0]
-        .or(existing[1])
-        .map_or_else(default_source, source);
-    let mut runtime = Item::Value(Value::from(build.clone()));
-    enable_runtime(&mut runtime);
-    let build = Item::Value(Value::from(build));
+    const RUNTIME: &str = "dependencies";
+    const BUILD: &str = "build-dependencies";
+    let existing = dependency(toml, RUNTIME, NAME).or(dependency(toml, BUILD, NAME));
+    let new = existing.map_or_else(default_source, source);
     let is_enabled = package.gate(&|name, feature| name == NAME && feature == "runtime");
-    let needed = [guard.then_some(runtime), Some(build)];
-    for (name, value) in tables.into_iter().zip(needed) {
-        let Some(value) = value else { continue };
+    let needed: &[&str] = if guard { &[RUNTIME, BUILD] } else { &[BUILD] };
+    for name in needed {
         let table = toml.entry(name).or_insert(Item::Table(Table::new()));
         let Some(table) = table.as_table_like_mut() else {
             continue;
         };
-        match table.get_mut(NAME) {
-            None => drop(table.insert(NAME, value)),
-            Some(item) if name == tables[0] && is_enabled.is_none() => enable_runtime(item),
-            Some(_) => {}
+        let item = table.entry(NAME);
+        let item = item.or_insert(Item::Value(Value::from(new.clone())));
+        if *name == RUNTIME && is_enabled.is_none() {
+            enable_runtime(item);
         }
     }
 }

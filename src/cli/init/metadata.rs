@@ -23,10 +23,8 @@ pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
     if !full.ancestors().any(|one| one.join("Cargo.toml").exists()) {
         return Err(no_crate(dir));
     }
-    let files = ["Cargo.toml", ".cargo/config.toml"];
-    let mut files = full
-        .ancestors()
-        .flat_map(|dir| files.map(|file| dir.join(file)));
+    let files = |dir: &Path| ["Cargo.toml", ".cargo/config.toml"].map(|file| dir.join(file));
+    let mut files = full.ancestors().flat_map(files);
     // cargo would wait for a pipe.
     if let Some(file) = files.find(|file| file.exists() && !file.is_file()) {
         return Err(refusal(
@@ -143,18 +141,18 @@ impl Package {
         if enables(&BTreeSet::new()) {
             return Some(Vec::new());
         }
-        let names = self.0["features"].as_object().into_iter().flatten();
-        let closures = names.map(|(name, _)| (name, self.closure(name)));
-        let gates: Vec<_> = closures.filter(|(_, closure)| enables(closure)).collect();
+        let features = self.0["features"].as_object()?;
+        let gates = features.keys().filter(|name| enables(&self.closure(name)));
+        let gates: Vec<&String> = gates.collect();
         // A feature that enables another of these features is not necessary.
-        let is_first = |name: &&String, closure: &BTreeSet<&str>| {
-            let mut names = gates.iter().map(|(name, _)| name);
-            !names.any(|other| other != name && closure.contains(&***other))
-        };
-        let first = gates
-            .iter()
-            .filter(|(name, closure)| is_first(name, closure));
-        let names: Vec<String> = first.map(|(name, _)| name.to_string()).collect();
+        let mut names = Vec::new();
+        for name in &gates {
+            let mut closure = self.closure(name);
+            closure.remove(name.as_str());
+            if !gates.iter().any(|other| closure.contains(other.as_str())) {
+                names.push(name.to_string());
+            }
+        }
         (!names.is_empty()).then_some(names)
     }
 

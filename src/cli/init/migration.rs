@@ -34,8 +34,7 @@ pub struct Kernels {
 
 /// Returns `None` if the script uses none of the tools.
 pub fn find(script: &str) -> Option<Kernels> {
-    let lines = script.lines().enumerate();
-    let lines = lines.map(|(index, line)| (index + 1, line));
+    let lines = (1..).zip(script.lines());
     let is_code = |(_, line): &(usize, &str)| !line.trim_start().starts_with("//");
     let code: Vec<(usize, &str)> = lines.filter(is_code).collect();
     let first = |text: &str| code.iter().find(|(_, line)| line.contains(text));
@@ -80,21 +79,18 @@ fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<Row> {
     for row in section.unwrap_or_default().lines() {
         // A `|` in a cell is escaped.
         let row = row.replace("\\|", "\0");
-        let mut cells = row
-            .split('|')
-            .map(|cell| cell.trim().replace('\0', "|"))
-            .skip(1);
-        let (Some(option), Some(here)) = (cells.next(), cells.next()) else {
+        let cells = row.split('|').map(|cell| cell.trim().replace('\0', "|"));
+        let [_, option, here, ..] = &cells.collect::<Vec<_>>()[..] else {
             continue;
         };
-        let words = words(&option);
+        let words = words(option);
         let is_used = |line: &str| words.iter().any(|word| contains_word(line, word));
         let mut used = code.iter().filter(|(_, line)| is_used(line));
         if let Some((line, _)) = used.next() {
             rows.push(Row {
                 line: *line,
-                option,
-                here,
+                option: option.clone(),
+                here: here.clone(),
             });
         }
     }

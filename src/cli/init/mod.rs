@@ -12,7 +12,7 @@ mod workspace;
 use crate::cli::init::crate_files::CrateFiles;
 use crate::cli::{terminal, whole_file};
 use crate::model::joined;
-use clap::{ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,25 +44,12 @@ pub fn command() -> Command {
             terminal::flag("check", "Exit with 1 if the guard is incomplete; change nothing")
                 .conflicts_with("write"),
         )
-        .arg(
-            terminal::operand("dir", "DIR", "Directory that contains Cargo.toml")
-                .default_value(".")
-                .value_parser(value_parser!(PathBuf)),
-        )
+        .arg(terminal::path("dir", "DIR", "Directory that contains Cargo.toml").default_value("."))
 }
 
 /// Shows or makes the changes. Exit codes: 0 even without changes, 1 if they cannot be made.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    match add_guard(arguments) {
-        Ok(text) => {
-            terminal::show(text);
-            ExitCode::SUCCESS
-        }
-        Err(refusal) => {
-            terminal::show_on_stderr(refusal);
-            ExitCode::from(1)
-        }
-    }
+    terminal::finish(add_guard(arguments))
 }
 
 /// Returns the message.

@@ -1,21 +1,5 @@
 //! The lines for a build script, depending on how the crate uses cuDNN.
 
-/// The lines for a cuDNN that is opened at run time by this [`Loader`](crate::Loader).
-macro_rules! opened_by {
-    ($loader:literal) => {
-        concat!(
-            "    cudnn_guard::build(|| {
-        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
-        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
-        gpu.guard().loader(cudnn_guard::Loader::",
-            $loader,
-            ").write()
-    });
-"
-        )
-    };
-}
-
 /// The way in which a crate uses cuDNN. The texts are also in README.md and docs/linking.md, which a test compares.
 pub struct Recipe {
     /// The sentence above the changes.
@@ -38,7 +22,12 @@ pub const LINKED: Recipe = Recipe {
 /// The crate uses cudarc, which opens cuDNN.
 pub const CUDARC: Recipe = Recipe {
     reason: "This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDNN that cudarc opens.\n",
-    build: opened_by!("Cudarc"),
+    build: "    cudnn_guard::build(|| {
+        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
+        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
+        gpu.guard().loader(cudnn_guard::Loader::Cudarc).write()
+    });
+",
 };
 
 /// The crate uses candle, which links further libraries.
@@ -69,7 +58,12 @@ pub const CANDLE_CUDA: Recipe = Recipe {
 /// The crate uses ort, whose onnxruntime opens cuDNN.
 pub const ORT: Recipe = Recipe {
     reason: "This crate uses ort, whose onnxruntime opens cuDNN at run time.\n",
-    build: opened_by!("Dlopen"),
+    build: "    cudnn_guard::build(|| {
+        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
+        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
+        gpu.guard().loader(cudnn_guard::Loader::Dlopen).write()
+    });
+",
 };
 
 /// The crate depends on a crate that links cuDNN.

@@ -14,15 +14,13 @@ fn find_main(text: &str) -> Option<Range<usize>> {
 /// Returns the text with these statements, as complete lines, at the beginning of `main`.
 pub fn with_statements(text: &str, statements: &str) -> Option<String> {
     let (before, after) = text.split_at(find_main(text)?.end);
-    let rest = after.split('\n').next().unwrap_or_default();
-    Some(match rest.trim() {
-        "" => format!(
-            "{before}\n{statements}{}",
-            after[rest.len()..].trim_start_matches('\n')
-        ),
-        "}" => format!("{before}\n{statements}{}", after.trim_start()),
-        _ => format!("{before}\n{statements}   {after}"),
-    })
+    let line = after.split('\n').next().unwrap_or_default();
+    let rest = match line.trim() {
+        "" => after[line.len()..].trim_start_matches('\n').to_string(),
+        "}" => after.trim_start().to_string(),
+        _ => format!("   {after}"),
+    };
+    Some(format!("{before}\n{statements}{rest}"))
 }
 
 /// Returns the text with this item above `main` with its attributes and comments.

@@ -30,10 +30,7 @@ impl Usage {
         };
         let is_linked = gate(&["cudarc"], &["dynamic-linking", "static-linking"]).is_some();
         let cudarc = [&recipe::CUDARC, &recipe::LINKED][usize::from(is_linked)];
-        let linked = package
-            .dependencies()
-            .filter(|one| links_cudnn(one).is_some());
-        let linked: Vec<&str> = linked.map(name).collect();
+        let linked: Vec<&str> = package.dependencies().filter_map(links_cudnn).collect();
         let known = [
             (&recipe::CANDLE, gate(&CANDLE, &["cudnn"])),
             (&recipe::CANDLE_CUDA, gate(&CANDLE, &["cuda"])),
@@ -89,11 +86,11 @@ impl Usage {
     }
 }
 
-/// Reads the manifest of a path dependency, which may link cuDNN with cudnn-guard.
-fn links_cudnn(dependency: &Value) -> Option<()> {
+/// Returns the name of a path dependency whose manifest shows that it links cuDNN with cudnn-guard.
+fn links_cudnn(dependency: &Value) -> Option<&str> {
     let path = Path::new(dependency["path"].as_str()?).join("Cargo.toml");
     let manifest: DocumentMut = files::read_to_string(&path).ok()?.parse().ok()?;
     manifest.get("build-dependencies")?.get("cudnn-guard")?;
     let links = manifest.get("package")?.get("links")?.as_str()?;
-    (links == "cudnn").then_some(())
+    (links == "cudnn").then_some(name(dependency))
 }

@@ -14,7 +14,7 @@ use toml_edit::DocumentMut;
 /// `--check`, the commands for members without a complete guard are an error.
 pub fn commands(dir: &Path, arguments: &ArgMatches) -> Result<Option<String>, String> {
     let manifest = whole_file::read(&dir.join("Cargo.toml")).unwrap_or_default();
-    let manifest: DocumentMut = manifest.parse().unwrap_or_default();
+    let manifest: DocumentMut = manifest.unwrap_or_default().parse().unwrap_or_default();
     if manifest.get("workspace").is_none() || manifest.get("package").is_some() {
         return Ok(None);
     }
@@ -28,10 +28,8 @@ pub fn commands(dir: &Path, arguments: &ArgMatches) -> Result<Option<String>, St
     if members.is_empty() && !is("check") {
         members.extend(&packages);
     }
-    let lines = members
-        .iter()
-        .map(|one| format!("  cudnn-guard init{}\n", argument(&below(dir, one.dir()))));
-    let lines: String = lines.collect();
+    let line = |one: &&Package| format!("  cudnn-guard init{}\n", argument(&below(dir, one.dir())));
+    let lines: String = members.iter().map(line).collect();
     let title = "To add or complete the guard of a member, run one of these commands:\n\n";
     match lines.is_empty() {
         true => Ok(is("check").then(|| "The guards of all members are complete.\n".to_string())),

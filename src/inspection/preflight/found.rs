@@ -15,7 +15,7 @@ use crate::runtime::install::{
 use crate::runtime::judge::program_rules::ReleaseMismatch;
 use crate::runtime::judge::{Gpu, Impact, gpu_support, program_rules, rules};
 use crate::runtime::loader::{LoadOrigin, SearchPath};
-use crate::system::{Binary, Sysroot, files};
+use crate::system::{Binary, files};
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
@@ -29,22 +29,18 @@ impl PreflightInput {
         }
     }
 
-    pub(super) fn cudnn(
-        &self,
-        cudnn: &Cudnn,
-        findings: &mut Vec<Finding>,
-        unknown: &mut Vec<String>,
-    ) {
-        self.files(cudnn, findings, unknown);
+    pub(super) fn cudnn(&self, cudnn: &Cudnn, unknown: &mut Vec<String>) -> Vec<Finding> {
+        let mut findings = self.files(cudnn, unknown);
         let guards = self.guards.iter();
         for guard in guards.filter(|guard| within(guard).is_none()) {
-            self.release(cudnn, guard, findings);
-            self.machine(cudnn, guard, findings);
+            self.release(cudnn, guard, &mut findings);
+            self.machine(cudnn, guard, &mut findings);
         }
-        self.known_bad(cudnn, findings);
+        self.known_bad(cudnn, &mut findings);
         if cudnn.library_version.is_none() {
             unknown.push("the cuDNN version is unknown".into());
         }
+        findings
     }
 
     pub(super) fn known_bad(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>) {
@@ -69,46 +65,45 @@ impl PreflightInput {
         }
     }
 
-    fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let installed = &cudnn.installed;
-        let own = cudnn
-            .main_library_defect()
-            .map(|(path, defect)| UnusableFile::new(path, defect, Vec::new()).finding());
+    fn files(&self, cudnn: &Cudnn, unknown: &mut Vec<String>) -> Vec<Finding> {
+        let (installed, mut findings) = (&cudnn.installed, Vec::new());
+        if let Some((path, defect)) = cudnn.main_library_defect() {
+            findings.push(UnusableFile::new(path, defect, Vec::new()).finding());
+        }
         // The directories in which cuDNN searches are unknown if its main library cannot be read.
-        let is_searched = own.is_none();
-        let mut of_files = Vec::from_iter(own);
+        let is_searched = findings.is_empty();
         let is_valid = |file: &Path| {
             let opened = Binary::open(file, self.platform.os);
             opened.is_ok_and(|binary| binary.defect(file, &self.platform).is_none())
         };
-        of_files.extend(installed.findings(Some(&self.search_path()), &is_valid));
+        findings.extend(installed.findings(Some(&self.search_path()), &is_valid));
         let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
-        let is_foreign = of_files.iter().any(is_mixed) && !installed.is_together();
+        let is_foreign = findings.iter().any(is_mixed) && !installed.is_together();
         // If some sub-libraries are from elsewhere, the help already recommends a complete cuDNN. Sub-libraries of the
         // version in the file name would not help.
         let promised = cudnn.library.as_deref().and_then(named_major);
         let own = cudnn.library_version.map(|version| version.major);
         let is_misnamed = promised.zip(own).is_some_and(|(one, other)| one != other);
         if is_searched && !installed.missing.is_empty() && !is_foreign && !is_misnamed {
-            of_files.push(self.missing_sub_libraries(installed, unknown));
+            findings.push(self.missing_sub_libraries(installed, unknown));
         }
         // The origin of sub-libraries matters only if the main library is the right one.
         let refusal = cudnn.library_version.and_then(|it| self.refusal(it));
         if is_foreign && refusal.is_some() {
-            of_files.retain(|finding| !is_mixed(finding));
+            findings.retain(|finding| !is_mixed(finding));
         }
         if let wheels @ [_, ..] = &*cudnn.files.wheels {
-            of_files.push(SubLibraryFault::SeveralWheels(wheels).finding(cudnn));
+            findings.push(SubLibraryFault::SeveralWheels(wheels).finding(cudnn));
         }
-        for finding in of_files {
-            let found_via = self.found_via().unwrap_or_default();
-            findings.push(finding.with_first(vec![("found via", found_via)]));
-        }
+        let found_via = ("found via", self.found_via().unwrap_or_default());
+        let add = |finding: Finding| finding.with_first(vec![found_via.clone()]);
+        findings = findings.into_iter().map(add).collect();
         findings.extend(self.dll_dependencies.findings(cudnn));
         if !self.dll_dependencies.missing_dlls.is_empty() {
             let reason = "DLLs that cuDNN needs may be on the PATH where the program runs";
             unknown.push(reason.into());
         }
+        findings
     }
 
     /// Returns the reason why a guard rejects this version.
@@ -124,21 +119,20 @@ impl PreflightInput {
         let mut missing = MissingSubLibraries::new(installed, false, &rows);
         let files = self.graph.missing.iter();
         let files = files.filter(|one| installed.missing.contains(&one.name));
-        missing.looked_at = files.clone().flat_map(|one| one.searched.clone()).collect();
-        missing.looked_at = files::dedup(missing.looked_at.into_iter());
+        missing.looked_at = files::dedup(files.clone().flat_map(|one| one.searched.clone()));
         let name = consistency::file_name(&installed.main.path);
         missing.bundled = cudnn_major(name).filter(|_| is_bundled(name));
         let place = files.clone().find_map(|one| one.placeholder.as_ref());
         let is_on_path = self.platform.os == Os::Windows && !self.path_known;
         missing.is_uncertain |= missing.bundled.is_some() || place.is_some() || is_on_path;
-        let finding = missing.finding();
-        if place.is_some() || is_on_path {
-            unknown.push(match place {
-                Some(_) => "sub-libraries of cuDNN may be mounted later".into(),
-                None => "sub-libraries of cuDNN may be on the PATH where the program runs".into(),
-            });
+        if place.is_some() {
+            unknown.push("sub-libraries of cuDNN may be mounted later".into());
+        } else if is_on_path {
+            let reason = "sub-libraries of cuDNN may be on the PATH where the program runs";
+            unknown.push(reason.into());
         }
-        finding.with_some("mountpoint", place.map(|place| place.display()))
+        let place = place.map(|place| place.display());
+        missing.finding().with_some("mountpoint", place)
     }
 
     /// Adds the finding if one of the program's guards rejects the version.
@@ -178,14 +172,11 @@ impl PreflightInput {
                 Os::Windows => cfg!(windows) && is_here,
                 _ => !cfg!(windows),
             };
-            let is_like_here = is_like_here && self.platform.cpu == ARCH;
+            let is_searched = is_like_here && self.platform.cpu == ARCH && !self.is_privileged;
             let available = || available(guard, library, &self.graph.search_path(0));
-            let is_searched = is_like_here && !self.is_privileged;
             let available = is_searched.then(available).flatten();
-            let root = self.root.as_deref();
-            let inside = |path: PathBuf| Sysroot { root }.inside(&path);
-            let available = available.map(|path| Remedy::Available(inside(path)));
-            let remedy = remedy.or(available);
+            let inside = |path: PathBuf| self.graph.sysroot().inside(&path);
+            let remedy = remedy.or(available.map(|path| Remedy::Available(inside(path))));
             findings.push(mismatch.finding(evidence, &replacement, remedy));
         }
         let loaded_major = cudnn.cuda_major;
@@ -212,8 +203,7 @@ impl PreflightInput {
         let mut add = |finding: Option<Finding>| {
             findings.extend(finding.filter(|finding| !findings.contains(finding)));
         };
-        let too_old = program_rules::driver(&built, cudnn.cuda_major, driver);
-        add(too_old);
+        add(program_rules::driver(&built, cudnn.cuda_major, driver));
         let Some(gpu) = self.gpus().first() else {
             return;
         };

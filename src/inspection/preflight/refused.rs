@@ -11,7 +11,7 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::not_found::installable;
 use crate::runtime::loader::{FoundFile, MissingCudnn, Reach, ReachStep, Unfit, file_name};
 use crate::runtime::system::DRIVER_DLL;
-use crate::system::{Sysroot, files};
+use crate::system::files;
 use crate::toolkit::dependencies;
 use std::path::Path;
 
@@ -28,8 +28,7 @@ impl PreflightInput {
     /// Returns the directory of a file, as it is named on the system that runs the program.
     fn dir(&self, file: &Path) -> String {
         let dir = file.parent().unwrap_or(file);
-        let root = self.root.as_deref();
-        Sysroot { root }.inside(dir).display().to_string()
+        self.graph.sysroot().inside(dir).display().to_string()
     }
 
     fn others_of(&self, names: &[String]) -> Vec<&Other> {
@@ -207,16 +206,14 @@ impl PreflightInput {
             if files.any(|file| file.path == object.path) {
                 continue;
             }
-            let user = object
-                .requester
-                .and_then(|index| self.graph.objects.get(index));
+            let objects = &self.graph.objects;
+            let user = object.requester.and_then(|index| objects.get(index));
             findings.push(InspectionFault::RefusedLibrary(object, defect, user).finding());
         }
     }
 
     /// Adds the findings about system libraries that do not define required symbol versions.
     pub(super) fn too_old(&self, findings: &mut Vec<Finding>) {
-        let mut reported: Vec<&Path> = Vec::new();
         let objects = self.graph.objects.iter();
         for object in objects.filter(|object| object.need != LoadPhase::Later) {
             for (from, versions) in &object.linkage.needed_versions {
@@ -225,22 +222,19 @@ impl PreflightInput {
                 if from.starts_with("libcudnn_") || is_cudnn && !self.guards.is_empty() {
                     continue;
                 }
-                let found = self.graph.objects.iter().find(|other| {
-                    other.name == *from || other.linkage.soname.as_deref() == Some(from)
-                });
-                let Some(found) = found else {
+                let found = self.graph.loaded(from);
+                let Some(found) = found.and_then(|index| self.graph.objects.get(index)) else {
                     continue;
                 };
                 let defined = &found.linkage.defined_versions;
                 let mut undefined: Vec<&str> = versions.iter().map(String::as_str).collect();
                 undefined.retain(|version| !defined.iter().any(|known| known == version));
-                let is_known = defined.is_empty() || reported.contains(&&*object.path);
-                if undefined.is_empty() || is_known {
-                    continue;
+                if !undefined.is_empty() && !defined.is_empty() {
+                    let fault = InspectionFault::UndefinedVersions(object, found, from, undefined);
+                    findings.push(fault.finding());
+                    // One of its libraries is enough.
+                    break;
                 }
-                reported.push(&object.path);
-                let fault = InspectionFault::UndefinedVersions(object, found, from, undefined);
-                findings.push(fault.finding());
             }
         }
     }
