@@ -163,7 +163,8 @@ impl Job {
         if !files.is_empty() {
             files.extend_from_slice(&setup.plan.watched);
             stamp.write(&files, begun, true);
-            if let Some(entry) = self.entry(&stamp, setup, &StatCache::default()) {
+            let entry = self.entry(&stamp, setup, &StatCache::default());
+            if let Some(entry) = entry.filter(|_| setup.is_current()) {
                 stamp.save(&entry);
             }
         }

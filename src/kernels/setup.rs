@@ -46,12 +46,7 @@ impl<'a> Setup<'a> {
             }
         }
         let (programs, env) = (programs(&plan), &plan.host.env);
-        let (seen, mut fingerprint) = (StatCache::default(), String::new());
-        for program in &programs {
-            if let Some(state) = seen.file(program).and_then(|file| file.state.clone()) {
-                fingerprint += &(state + "\n");
-            }
-        }
+        let mut fingerprint = states(&programs);
         for variable in NVCC_FLAGS {
             fingerprint += &format!("{:?}\n", env.get(variable));
         }
@@ -75,6 +70,23 @@ impl<'a> Setup<'a> {
             plan,
         }
     }
+}
+
+impl Setup<'_> {
+    /// Returns `false` if a program was replaced since.
+    pub fn is_current(&self) -> bool {
+        self.fingerprint.starts_with(&states(&self.programs))
+    }
+}
+
+fn states(programs: &[PathBuf]) -> String {
+    let (seen, mut states) = (StatCache::default(), String::new());
+    for program in programs {
+        if let Some(state) = seen.file(program).and_then(|file| file.state.clone()) {
+            states += &(state + "\n");
+        }
+    }
+    states
 }
 
 /// Returns nvcc, the programs that it runs and the host compiler, as found and with links resolved.

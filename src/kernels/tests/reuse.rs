@@ -123,6 +123,28 @@ fn a_generated_header() {
     package.compiles(&A);
 }
 
+/// Its directory is inside the source's.
+#[test]
+fn a_header_beside_the_source_hides_one_further_down() {
+    let files = [
+        ("src/a.cu", "#include \"a.h\"\n"),
+        ("src/include/a.h", "1\n"),
+    ];
+    let package = cached(&files, &["-Isrc/include"]);
+    package.compiles(&[]);
+    clean(&package);
+    package.write("src/a.h", "1\n");
+    package.compiles(&A);
+}
+
+#[test]
+fn a_program_that_is_replaced_while_nvcc_runs() {
+    let replaces = "// nvcc runs printf 22 >\"$here/ptxas\"\n";
+    let package = Package::new(&[("src/a.cu", replaces), ("cuda/bin/ptxas", "1")]);
+    package.compiles(&A);
+    assert_eq!(entries(&package), Vec::<PathBuf>::new());
+}
+
 #[test]
 fn a_header_that_changes_while_nvcc_runs() {
     let package = Package::new(&[("src/a.h", "1\n")]);

@@ -16,8 +16,8 @@ const LIMIT: u64 = 5 << 30;
 pub struct ObjectCache(PathBuf);
 
 impl ObjectCache {
-    /// Opens the cache in `CUDNN_GUARD_CACHE`, or else in the user's cache directory. Returns `None` if it is off, or if
-    /// another user could add a file, which would become a part of this program.
+    /// Opens the cache in `CUDNN_GUARD_CACHE`, or else in the user's cache directory. Returns `None` if it is off, or if it
+    /// belongs to another user or everyone can write to it: a file there would become a part of this program.
     pub fn open(env: &Environment, builder: Os) -> Option<Self> {
         let out_dir = Path::new(env.os_var("OUT_DIR")?);
         let is_windows = builder == Os::Windows;

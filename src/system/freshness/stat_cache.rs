@@ -151,14 +151,17 @@ impl StatCache {
         Some((files, now))
     }
 
-    /// Returns `true` if a directory that comes earlier than that of this header also has it.
+    /// Returns `true` if a directory that comes earlier than that of this header also has it. A directory may be inside
+    /// another one of the list.
     pub fn is_shadowed(&self, header: &Path, dirs: &[PathBuf]) -> bool {
         let bytes = header.as_os_str().as_encoded_bytes();
         for (place, dir) in dirs.iter().enumerate() {
             if bytes.starts_with(dir.as_os_str().as_encoded_bytes()) {
                 if let Ok(name) = header.strip_prefix(dir) {
                     let mut earlier = dirs[..place].iter();
-                    return earlier.any(|dir| self.file(&dir.join(name)).is_some());
+                    if earlier.any(|dir| self.file(&dir.join(name)).is_some()) {
+                        return true;
+                    }
                 }
             }
         }
