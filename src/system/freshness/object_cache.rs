@@ -25,7 +25,11 @@ impl ObjectCache {
         let dir = match env.path(Variable::GuardCache) {
             Some(_) if env.get(Variable::GuardCache)? == "off" => return None,
             Some(dir) => dir,
-            None => user_dir("XDG_CACHE_HOME", ".cache", is_windows, &variable)?,
+            // On Windows, `cudnn-guard` belongs to `fetch`, which accepts no other files there.
+            None if is_windows => {
+                user_dir("", "", true, &variable)?.with_file_name("cudnn-guard-cache")
+            }
+            None => user_dir("XDG_CACHE_HOME", ".cache", false, &variable)?,
         };
         let dir = dir.join("objects");
         out_dir::create_dir(&dir).ok()?;
