@@ -60,7 +60,7 @@ pub fn set_color(arguments: &ArgMatches) {
     choice.write_global();
 }
 
-/// Returns the line width: COLUMNS or that of the terminal, from 60 to 120; 80 in a file or a pipe.
+/// Returns the line width: COLUMNS or that of the terminal, from 40 to 120; 80 in a file or a pipe.
 pub fn columns() -> usize {
     width(terminal_size_of(std::io::stdout())).unwrap_or(80)
 }
@@ -75,7 +75,7 @@ fn width(terminal: Option<(Width, Height)>) -> Option<usize> {
     let named = std::env::var("COLUMNS").ok();
     let named = named.and_then(|columns| columns.parse().ok());
     let columns: u16 = named.or(terminal.map(|(width, _)| width.0))?;
-    Some(columns.clamp(60, 120).into())
+    Some(columns.clamp(40, 120).into())
 }
 
 /// Returns an option without a value.

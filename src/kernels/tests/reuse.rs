@@ -1,6 +1,8 @@
 //! Kernels from the cache.
 
 use crate::kernels::tests::package::{Package, cache_off};
+use crate::model::{Environment, Os};
+use crate::system::ObjectCache;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -152,6 +154,8 @@ fn a_header_that_changes_while_nvcc_runs() {
     package.write("src/a.cu", kernel);
     package.compiles(&A);
     assert_eq!(entries(&package), Vec::<PathBuf>::new());
+    package.write("src/a.h", "2\n");
+    package.compiles(&A);
 }
 
 /// A later build could not tell if it has changed.
@@ -204,6 +208,23 @@ fn a_directory_that_others_can_write_to_is_not_used() {
     if std::fs::metadata(&dir).unwrap().uid() == 0 {
         std::os::unix::fs::chown(&dir, Some(65534), None).unwrap();
         package.compiles(&A);
+    }
+}
+
+/// `fetch` accepts only its own files in `cudnn-guard`, which is for all of a user's data on Windows.
+#[test]
+fn the_directory_is_not_that_of_fetch() {
+    let package = Package::new(&[]);
+    let user = package.dir.to_str().unwrap();
+    for (builder, variable, name) in [
+        (Os::Windows, "LOCALAPPDATA", "cudnn-guard-cache"),
+        (Os::Linux, "XDG_CACHE_HOME", "cudnn-guard"),
+    ] {
+        let pairs = [("OUT_DIR", user), (variable, user)];
+        let pairs = pairs.map(|(name, value)| (name.to_string(), value.into()));
+        let cache = ObjectCache::open(&Environment::new(pairs), builder).unwrap();
+        let entry = cache.entry("a");
+        assert_eq!(entry.parent().unwrap(), package.path(name).join("objects"));
     }
 }
 
