@@ -8,13 +8,13 @@
     python3 .ci/cost.py edit [--runs N]      (docs/guard.md)
     python3 .ci/cost.py size      (CONTRIBUTING.md)
     python3 .ci/cost.py lazy [--runs N]      (docs/linking.md)
-    CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py kernels [--runs N]      (docs/kernels.md)
+    CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py kernels [--runs N] [--kernels N]      (docs/kernels.md)
 
 build    The CPU seconds to compile cudnn-guard, cudaforge and bindgen_cuda, each as the only build-dependency of an empty
          program, N times in turn, from nothing but without the downloads. The CPU time of the same build varies by a
          quarter with the load of the machine, so it runs on one CPU with one job, and the ratio of the fastest counts.
-compile  The same for four builds: debug and release, without and with the runtime in the program.
-         The release builds are compared with cudaforge's.
+compile  The same in debug and release, without and with the runtime in the program, beside what cannot be avoided: compiling the
+         dependencies, and checking the types of this crate (the difference of two rows).
 probe    The fastest of 20 probes, or of up to 400 on a busy machine, in a file system with 12 toolkits, 6 of NVIDIA's
          cuDNNs and a site-packages of 100,000 files, without optimization, as in a build script. The ratio to reading
          the metadata of 7,000 of these files counts. If strace is installed, also the number of system calls with a
@@ -26,8 +26,9 @@ edit     The CPU seconds of a rebuild after an edit of main.rs, with and without
 size     The kB that the guard adds to a stripped release program.
 lazy     The time of the first call through `Link::Lazy`, compared with dlopen and dlsym, and of a later call, compared
          with a program that is linked with the library.
-kernels  The CPU seconds of a build script that compiles 16 kernels with NVIDIA's nvcc: without the cache, with an empty
-         one, with one that contains them all, if only the times of the sources have changed, and compiled as one file.
+kernels  The CPU seconds of a build script that compiles N kernels, by default 16, with NVIDIA's nvcc: without the cache, with
+         an empty one, with one that contains them all, after an edit of one kernel, if only the times of the sources
+         have changed, and compiled as one file. If make is installed, also those of make.
 """
 
 import argparse
@@ -40,6 +41,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from statistics import median
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
@@ -220,24 +222,33 @@ def compile(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
     path = f'path = "{HERE}"'
     ours = f"[build-dependencies]\ncudnn-guard = {{ {path} }}\n"
     runtime = f'[dependencies]\ncudnn-guard = {{ {path}, default-features = false, features = ["runtime"] }}\n{ours}'
+    manifest = tomllib.loads((HERE / "Cargo.toml").read_text())
+    # jobserver is compiled only on Windows.
+    names = [name.removeprefix("dep:") for name in manifest["features"]["build"]]
+    versions = {name: manifest["dependencies"][name]["version"] for name in names if name in manifest["dependencies"]}
+    dependencies = "".join(f'{name} = "{version}"\n' for name, version in versions.items())
     crates = {
         "build script": ours,
         "build script and runtime": runtime,
-        "cudaforge": f"[build-dependencies]\n{BUILDERS['cudaforge']}\n",
-    }
+        "its dependencies": f"[build-dependencies]\n{dependencies}",
+        # As dependencies of the program, since cargo compiles those of build scripts.
+        "checked": f"[dependencies]\ncudnn-guard = {{ {path} }}\n",
+        "its dependencies checked": f"[dependencies]\n{dependencies}",
+    } | {name: f"[build-dependencies]\n{BUILDERS[name]}\n" for name in ("cudaforge", "bindgen_cuda")}
     measured = {(name, mode): [] for mode in ("debug", "release") for name in crates}
     for name, dependencies in crates.items():
-        folder = project(work / name.replace(" ", "-"), "fn main() {}\n", "fn main() {}\n", dependencies)
+        folder = project(work / re.sub(r"\W+", "-", name), "fn main() {}\n", "fn main() {}\n", dependencies)
         cargo(folder, "fetch")
     for _ in range(options.runs or 3):
         for (name, mode), seconds in measured.items():
-            folder = work / name.replace(" ", "-")
+            folder = work / re.sub(r"\W+", "-", name)
             shutil.rmtree(folder / "target", ignore_errors=True)
-            arguments = ["build", "--offline", "--jobs", "1", *(["--release"] if mode == "release" else [])]
+            command = "check" if name.endswith("checked") else "build"
+            arguments = [command, "--offline", "--jobs", "1", *(["--release"] if mode == "release" else [])]
             seconds.append(cargo(folder, *arguments, target=folder / "target", one_cpu=True, CARGO_INCREMENTAL="0"))
     for (name, mode), seconds in measured.items():
-        ratio = min(seconds) / min(measured["cudaforge", mode])
-        print(f"{mode:8} {name:25} {min(seconds):5.2f} CPU s, {ratio:.2f} of cudaforge's")
+        ratios = " and ".join(f"{min(seconds) / min(measured[peer, mode]):.2f} of {peer}'s" for peer in ("cudaforge", "bindgen_cuda"))
+        print(f"{mode:8} {name:25} {min(seconds):5.2f} CPU s, {ratios}")
     return []
 
 
@@ -436,10 +447,22 @@ def kernels(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
     });
 }
 """
+    # The same commands. make takes the headers from nvcc's lists.
+    makefile = """objects := $(patsubst src/%.cu,$(OUT_DIR)/%.o,$(wildcard src/*.cu))
+$(OUT_DIR)/libmany.a: $(objects)
+	rm -f $@ && ar crs $@ $^
+$(OUT_DIR)/%.o: src/%.cu
+	@$(CUDA_HOME)/bin/nvcc -c $< -o $@ -MD --objdir-as-tempdir -gencode=arch=compute_90,code=sm_90 -O0 -Xcompiler -fPIC
+-include $(objects:.o=.d)
+"""
+    count = options.kernels
     cuda = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser() / "cuda-cu13/nvidia/cu13"
     folder = project(work / "kernels", "fn main() {}\n", script, f'[build-dependencies]\ncudnn-guard = {{ path = "{HERE}" }}\n')
-    for number in range(16):
+    write(folder / "Makefile", makefile)
+    texts = {}
+    for number in range(count):
         text = f"#include <cuda_runtime.h>\n__global__ void k{number}(float *x) {{ x[threadIdx.x] *= {number}; }}\n"
+        texts[folder / f"src/k{number}.cu"] = text
         write(folder / f"src/k{number}.cu", text)
     target = work / "target"
     cargo(folder, "build", target=target, CUDA_HOME=str(cuda), CUDNN_GUARD_CACHE="off")
@@ -459,34 +482,35 @@ def kernels(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
 
     def seconds(way: str) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        is_cached = way not in ("without", "unity")
+        is_cached = way in ("empty", "filled")
         environment = kept | {"CUDNN_GUARD_CACHE": str(cache) if is_cached else "off"}
-        environment["TOGETHER"] = "16" if way == "unity" else "1"
-        subprocess.run([program], cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
+        environment["TOGETHER"] = str(count) if way == "unity" else "1"
+        command = ["make", "-sj2"] if way.startswith("make") else [program]
+        subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    def clean() -> None:
-        shutil.rmtree(out, ignore_errors=True)
-        out.mkdir()
-
-    found = {"without": [], "empty": [], "filled": [], "times": [], "unity": []}
-    for _ in range(options.runs or 3):
+    ways = ["empty", "filled", "unity", "make", "make after an edit", "without", "after an edit", "new times"]
+    found = {way: [] for way in ways if shutil.which("make") or not way.startswith("make")}
+    for run in range(options.runs or 3):
         shutil.rmtree(cache, ignore_errors=True)
         for way, figures in found.items():
-            if way == "times":
-                for source in folder.glob("src/*.cu"):
+            if way == "new times":
+                for source in texts:
                     source.touch()
                 time.sleep(1)
+            elif way.endswith("edit"):
+                source = min(texts)
+                source.write_text(f"{texts[source]}// {way} {run}\n")
+                time.sleep(1)
             else:
-                clean()
+                shutil.rmtree(out, ignore_errors=True)
+                out.mkdir()
             figures.append(seconds(way))
-    without, empty, filled, times, unity = (min(figures) for figures in found.values())
-    ratio = without / filled
-    print(
-        f"16 kernels: {without:.2f} CPU s without the cache, {empty:.2f} with an empty one, {filled:.3f} from the cache: "
-        f"{ratio:.0f} times as fast (limit {CACHE_RATIO}), {times:.3f} after new times of the sources, {unity:.2f} with unity(16)"
-    )
+    fastest = {way: min(figures) for way, figures in found.items()}
+    ratio = fastest["without"] / fastest["filled"]
+    print(f"{count} kernels, CPU s: " + ", ".join(f"{way} {time:.3f}" for way, time in fastest.items()))
+    print(f"from the cache {ratio:.0f} times as fast (limit {CACHE_RATIO})")
     return ["the cache is too slow"] if ratio < CACHE_RATIO else []
 
 
@@ -495,6 +519,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figure", choices=figures)
     parser.add_argument("--runs", type=int)
+    parser.add_argument("--kernels", type=int, default=16, metavar="N")
     parser.add_argument("--set", default="cudnn-cu13-9.28", metavar="NAME")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
