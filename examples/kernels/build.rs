@@ -1,4 +1,4 @@
-// The guard checks cuDNN. A crate that uses only CUDA needs no guard: leave out `.cudnn(..)`, and end with `Ok(())`.
+// A crate that uses CUDA without cuDNN leaves out `.cudnn(..)`. Its guard checks the driver, the GPU and the kernels.
 fn main() {
     cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new()

@@ -33,8 +33,8 @@ pub struct Guard<'a> {
 
 /// A guard that cannot be written.
 pub enum InvalidGuard<'a> {
-    /// A guard without a requirement for cuDNN.
-    NoRequirement,
+    /// This setting concerns cuDNN, which the build script does not require.
+    NoRequirement(&'static str),
     Loader(Loader, Link),
     /// A policy that refers to the build's cuDNN, although `Link::Runtime` has none.
     Policy(Policy),
@@ -96,9 +96,11 @@ impl Guard<'_> {
     /// Writes `$OUT_DIR/cudnn_guard.rs`. It includes the targets of the kernels that this build script compiles, before
     /// or after this call.
     ///
+    /// If the build script does not require cuDNN, the program is checked without it: the driver, the GPU, and whether
+    /// the kernels run there. The file then has only `startup` and `check`.
+    ///
     /// # Errors
-    /// `config-invalid` if the build script does not require cuDNN, if policy, loader and link contradict each other, or
-    /// if `needs` contains an unknown word. `known-bad-release` if the cuDNN has a known bug in what the program needs.
+    /// `config-invalid` if policy, loader and link contradict each other, or if `needs` contains an unknown word. `known-bad-release` if the cuDNN has a known bug in what the program needs.
     /// `io-error` if the file cannot be written.
     pub fn write(self) -> Result<(), Error> {
         let toolchain = self.toolchain;
@@ -111,7 +113,7 @@ impl Guard<'_> {
         }
         let link = toolchain.config.link;
         let Some(requirement) = toolchain.requirements.cudnn.clone() else {
-            return Err(InvalidGuard::NoRequirement.finding().into());
+            return self.write_without_cudnn();
         };
         let runtime = link == Link::Runtime;
         let (usual_loader, usual_policy) = match link {
@@ -151,15 +153,7 @@ impl Guard<'_> {
             cudarc: cudarc_version(loader, &toolchain.host),
             ..self.built
         };
-        for finding in toolchain.findings().iter().chain(&known_bad) {
-            if finding.severity != Severity::Note {
-                built.findings.push(BuiltFinding {
-                    id: finding.id.to_string(),
-                    severity: finding.severity,
-                    summary: without_directories(&finding.summary),
-                });
-            }
-        }
+        built.findings = recorded(toolchain.findings().iter().chain(&known_bad));
         if platform.os == Os::Linux && platform.cpu == "x86_64" {
             built.tables.build_ids = build_ids::embedded_in(&rules::majors(&built));
         }
@@ -168,6 +162,48 @@ impl Guard<'_> {
         }
         toolchain.write_guard(built)
     }
+
+    /// Writes the guard of a program that uses no cuDNN.
+    fn write_without_cudnn(self) -> Result<(), Error> {
+        let toolchain = self.toolchain;
+        for (setting, is_set) in [
+            ("policy", self.policy.is_some()),
+            (
+                "loader",
+                self.loader.is_some_and(|loader| loader != Loader::None),
+            ),
+            ("needs", !self.built.needs.is_empty()),
+        ] {
+            if is_set {
+                return Err(InvalidGuard::NoRequirement(setting).finding().into());
+            }
+        }
+        let is_linked = toolchain.config.link != Link::Runtime;
+        let cuda = toolchain.cuda_version().filter(|_| is_linked);
+        toolchain.write_guard(Built {
+            tables: tables::of_driver(&toolchain.host.platform, cuda),
+            cuda,
+            loader: Loader::None,
+            convolution: false,
+            findings: recorded(toolchain.findings().iter()),
+            ..self.built
+        })
+    }
+}
+
+/// Returns findings of the build as the guard records them.
+fn recorded<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<BuiltFinding> {
+    let mut recorded = Vec::new();
+    for finding in findings {
+        if finding.severity != Severity::Note {
+            recorded.push(BuiltFinding {
+                id: finding.id.to_string(),
+                severity: finding.severity,
+                summary: without_directories(&finding.summary),
+            });
+        }
+    }
+    recorded
 }
 
 /// Returns the linker arguments that delay-load cuDNN's DLL, so that the guard can report a missing one. Without a
@@ -203,7 +239,7 @@ impl Guard<'static> {
 
 fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error> {
     let fits = match link {
-        Link::Dynamic => loader != Loader::Static,
+        Link::Dynamic => !matches!(loader, Loader::Static | Loader::None),
         Link::Static => loader == Loader::Static,
         Link::Lazy => loader == Loader::Dlopen,
         Link::Runtime => matches!(loader, Loader::Dlopen | Loader::Cudarc),

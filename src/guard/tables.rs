@@ -8,11 +8,7 @@ use crate::runtime::facts::{Built, CONV, Tables, Version};
 /// because the program rejects them, as are partial bugs in operations that it does not need. A program that tests
 /// convolutions is expected to need them.
 pub fn tables(platform: &Platform, from: Version, cuda: Option<Version>, built: &Built) -> Tables {
-    let mut tables = Tables {
-        drivers: compat::drivers(platform),
-        ptx: cuda.and_then(compat::ptx_from),
-        ..Tables::default()
-    };
+    let mut tables = of_driver(platform, cuda);
     for row in compat::gpus(platform) {
         if row.last.major >= from.major {
             tables.gpus.push(row);
@@ -26,6 +22,15 @@ pub fn tables(platform: &Platform, from: Version, cuda: Option<Version>, built: 
         }
     }
     tables
+}
+
+/// Returns the rows about the driver, for a program that was built with this CUDA.
+pub fn of_driver(platform: &Platform, cuda: Option<Version>) -> Tables {
+    Tables {
+        drivers: compat::drivers(platform),
+        ptx: cuda.and_then(compat::ptx_from),
+        ..Tables::default()
+    }
 }
 
 #[cfg(test)]

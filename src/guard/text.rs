@@ -31,7 +31,7 @@ pub fn text(built: &Built, opened: Option<&[&str]>) -> String {
     match built.loader {
         Loader::Linked => out.push_str(LINKED),
         Loader::Static => out.push_str(&linked_in(built)),
-        Loader::Dlopen | Loader::Cudarc => {}
+        Loader::Dlopen | Loader::Cudarc | Loader::None => {}
     }
     let mut declare = |when: &str, made: &str| {
         let record = "runtime::BuiltRecord";
@@ -48,7 +48,12 @@ pub fn text(built: &Built, opened: Option<&[&str]>) -> String {
         declare("", "new(&_RECORD)");
     }
     out.push_str(INTERFACE);
-    let functions = "_check as check, _check_thoroughly as check_thoroughly, _check_version as check_version, _startup as startup";
+    let functions = match built.loader {
+        Loader::None => "_check as check, _startup as startup",
+        _ => {
+            "_check as check, _check_thoroughly as check_thoroughly, _check_version as check_version, _startup as startup"
+        }
+    };
     if let Some([_, ..]) = opened {
         out.push_str(RESOLVE);
     }
@@ -178,6 +183,7 @@ mod tests {
         };
         assert!(!allows(Loader::Dlopen));
         assert!(!allows(Loader::Cudarc));
+        assert!(!allows(Loader::None));
         assert!(allows(Loader::Linked));
         assert!(allows(Loader::Static));
     }

@@ -135,6 +135,7 @@ impl PreflightInput {
                 }
                 None => unknown.push(format!("the version of the cuDNN in {package} is unknown")),
             },
+            Loader::None => self.machine(&Cudnn::default(), guard, findings),
             _ if self.graph.objects.is_empty() => {} // its libraries are unknown
             Loader::Linked if self.cudnn.is_none() && !is_reported => {
                 let fault = InspectionFault::NotLinked(package, &self.program);

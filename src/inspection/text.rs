@@ -65,6 +65,7 @@ fn built(built: &Built) -> String {
         Loader::Dlopen => "opens cuDNN by name",
         Loader::Cudarc => "opens cuDNN through cudarc",
         Loader::Static => "contains cuDNN",
+        Loader::None => "uses no cuDNN",
     };
     words.push(loader.into());
     if !built.targets.is_empty() {
@@ -85,6 +86,13 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let Some(cudnn) = &input.cudnn else {
         if input.graph.objects.is_empty() {
             return row(f, Mark::Unknown, "cuDNN", "not checked");
+        }
+        let is_unused = input
+            .guards
+            .iter()
+            .all(|guard| guard.loader == Loader::None);
+        if is_unused && !input.guards.is_empty() {
+            return row(f, Mark::Absent, "cuDNN", "not used by the program");
         }
         let mut missing = input.graph.missing.iter();
         let is_wrong = missing.any(|one| one.name.starts_with("libcudnn"));

@@ -98,6 +98,7 @@ impl Inspection {
     /// delay-loaded.
     fn opens(&self) -> impl Iterator<Item = &Built> {
         let guards = self.input.guards.iter();
-        guards.filter(|guard| guard.loader != Loader::Static && guard.absent.is_none())
+        let contained = [Loader::Static, Loader::None];
+        guards.filter(move |guard| !contained.contains(&guard.loader) && guard.absent.is_none())
     }
 }

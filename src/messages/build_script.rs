@@ -40,8 +40,11 @@ impl InvalidGuard<'_> {
     pub fn finding(&self) -> Finding {
         let error = |headline: &str| FindingId::ConfigInvalid.error(headline);
         match self {
-            InvalidGuard::NoRequirement => error("`guard()` was called, but the build script does not require cuDNN")
-                .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the versions that your program supports"),
+            InvalidGuard::NoRequirement(setting) => error(&format!(
+                "`.{setting}(..)` of `guard()` concerns cuDNN, which the build script does not require"
+            ))
+            .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the versions that your program supports")
+            .help(format!("or remove `.{setting}(..)` if your program does not use cuDNN")),
             InvalidGuard::Loader(loader, link) => {
                 error(&format!("`Loader::{loader:?}` contradicts `Link::{link:?}`"))
                     .help("remove `.loader(..)`: `.link(..)` already determines it")

@@ -86,6 +86,17 @@ pub fn judge(
     }
 }
 
+/// Adds the findings from a child's report about the driver, for a program that uses no cuDNN.
+pub fn judge_driver(report: &mut Contents, mut outcome: ChildOutcome) {
+    report.merge_child_report(&mut outcome.answer);
+    if let Some(problem) = outcome.problem() {
+        report.unknown(problem);
+    }
+    let built = report.built.clone();
+    judge_devices(report, &built, &outcome.answer.tried, None, None);
+    exit_verdict::judge(report, &outcome, None, false);
+}
+
 /// Adds the findings of the convolutions. Without a passed convolution the verdict is unknown, unless the program
 /// disabled them.
 pub fn judge_convolutions(report: &mut Contents, built: &Built) {
@@ -158,8 +169,10 @@ fn judge_devices(
     }
     let (mut findings, mut stub) = (Vec::new(), None);
     findings.extend(too_old);
-    if built.loader == Loader::Cudarc {
+    if matches!(built.loader, Loader::Cudarc | Loader::None) {
         findings.extend(missing_driver_functions(driver));
+    }
+    if built.loader == Loader::Cudarc {
         stub = stub::of_cudarc();
     }
     let cudnn = report.cudnn_version().zip(cudnn_cuda_major);

@@ -6,11 +6,13 @@ pub mod file_findings;
 pub mod pin;
 pub mod second_try;
 
-use crate::runtime::child::{Functions, Task, in_process, on_enough_stack, process_lock, work};
+use crate::runtime::child::{
+    ChildOutcome, Functions, Task, in_process, on_enough_stack, process_lock, work,
+};
 use crate::runtime::convolution::{Extent, Scope};
 use crate::runtime::driver::devices;
 use crate::runtime::facts::built_record::BuiltRecord;
-use crate::runtime::facts::{Built, Finding, FindingId, Severity};
+use crate::runtime::facts::{Built, Finding, FindingId, Loader, Severity};
 use crate::runtime::install::sub_library_files::{SubLibraries, is_jit_configured};
 use crate::runtime::install::{MainLibrary, SubLibraryFile, main_library, onnxruntime, refusal};
 use crate::runtime::judge::gpu_support;
@@ -59,7 +61,10 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     let _cache = PathCache::start();
     let mut report = Contents::new(built);
     report.findings = env_config.findings();
-    if let Some((cudnn, parts, _)) = locate_cudnn(&mut report, built, &env_config, None) {
+    if built.loader == Loader::None {
+        let reason = NotChecked::detect(built).unwrap_or(NotChecked::NoCudnn);
+        report.unknown(reason.finding());
+    } else if let Some((cudnn, parts, _)) = locate_cudnn(&mut report, built, &env_config, None) {
         let defects = parts.installed.list.iter().filter(|part| part.needed);
         let mut defects = defects.filter_map(|part| part.defect.as_ref());
         if defects.any(|defect| defect.id() == FindingId::IoError) {
@@ -94,8 +99,11 @@ pub fn check_for(
     let _cache = PathCache::start();
     let mut report = Contents::new(built);
     report.findings = env_config.findings();
-    let located = locate_cudnn(&mut report, built, env_config, Some(functions));
-    if let Some((cudnn, parts, is_determined)) = located {
+    if built.loader == Loader::None {
+        check_driver(&mut report, env_config, functions, allow_in_process);
+    } else if let Some((cudnn, parts, is_determined)) =
+        locate_cudnn(&mut report, built, env_config, Some(functions))
+    {
         let (by_name, mode) = ((parts, is_determined), (extent, allow_in_process));
         run_checks(&mut report, &cudnn, by_name, env_config, mode, functions);
     }
@@ -108,6 +116,8 @@ pub enum NotChecked<'a> {
     /// The program contains its C library.
     StaticLibc,
     UnsupportedPlatform,
+    /// Only the version of cuDNN was to be checked, but the program uses no cuDNN.
+    NoCudnn,
     /// A later cudnn-guard, of this version, wrote this rule, which this one does not know.
     UnknownRule(&'a str, &'a str),
     /// The files of the cuDNN in this directory do not contain its version.
@@ -319,20 +329,10 @@ fn run_checks(
         Extent::Quick => env_config.deadline,
         Extent::Thorough => env_config.thorough_deadline,
     };
-    let outcome = match work::run(&task, deadline, allow_in_process) {
-        Ok(mut outcome) => {
-            second_try::confirm(&mut outcome, &task, deadline, allow_in_process);
-            outcome
-        }
-        Err(obstacle) => {
-            report.unchecked("driver, GPU and convolution: no child process");
-            report.unknown(obstacle.finding(false));
-            return;
-        }
+    let Some(mut outcome) = run_task(report, &task, deadline, allow_in_process) else {
+        return report.unchecked("driver, GPU and convolution: no child process");
     };
-    if let Some(obstacle) = &outcome.unprotected {
-        report.findings.push(obstacle.finding(true));
-    }
+    second_try::confirm(&mut outcome, &task, deadline, allow_in_process);
     child_verdict::judge(report, cudnn, &parts, outcome);
     let count = report.device_count();
     if built.convolution {
@@ -344,10 +344,7 @@ fn run_checks(
             report.unknown(NotChecked::GraphJitNotEnabled.finding());
         }
     }
-    let numbers = env_config.devices.out_of_range(count);
-    if count > 0 && !numbers.is_empty() {
-        report.unknown(VariableFault::DevicesOutOfRange(numbers, count).finding());
-    }
+    add_out_of_range(report, env_config);
     child_verdict::judge_convolutions(report, built);
     let pinned = (report.has_passed() || !built.convolution) && !is_fatal(report, env_config);
     if pinned {
@@ -358,6 +355,59 @@ fn run_checks(
         if let Some(provider) = onnxruntime::incomplete(built, &cudnn.search_path) {
             report.unknown(provider.finding());
         }
+    }
+}
+
+/// Checks the driver, the GPUs and the kernels of a program that uses no cuDNN.
+fn check_driver(
+    report: &mut Contents,
+    env_config: &EnvConfig,
+    functions: Functions,
+    allow_in_process: bool,
+) {
+    if let Some(reason) = NotChecked::detect(&report.built) {
+        return report.unknown(reason.finding());
+    }
+    let task = Task {
+        functions,
+        devices: env_config.devices.clone(),
+        built: report.built.clone(),
+        ..Task::default()
+    };
+    match run_task(report, &task, env_config.deadline, allow_in_process) {
+        Some(outcome) => child_verdict::judge_driver(report, outcome),
+        None => report.unchecked("driver and GPU: no child process"),
+    }
+    add_out_of_range(report, env_config);
+}
+
+/// Does the task. Adds the reason to the report if there is no child.
+fn run_task(
+    report: &mut Contents,
+    task: &Task,
+    deadline: Duration,
+    allow_in_process: bool,
+) -> Option<ChildOutcome> {
+    match work::run(task, deadline, allow_in_process) {
+        Ok(outcome) => {
+            if let Some(obstacle) = &outcome.unprotected {
+                report.findings.push(obstacle.finding(true));
+            }
+            Some(outcome)
+        }
+        Err(obstacle) => {
+            report.unknown(obstacle.finding(false));
+            None
+        }
+    }
+}
+
+/// Adds the finding about requested GPUs that do not exist.
+fn add_out_of_range(report: &mut Contents, env_config: &EnvConfig) {
+    let count = report.device_count();
+    let numbers = env_config.devices.out_of_range(count);
+    if count > 0 && !numbers.is_empty() {
+        report.unknown(VariableFault::DevicesOutOfRange(numbers, count).finding());
     }
 }
 

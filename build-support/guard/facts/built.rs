@@ -37,6 +37,8 @@ pub enum Loader {
     Cudarc,
     /// cuDNN is linked statically into the program.
     Static,
+    /// The program uses no cuDNN, only CUDA. The guard checks the driver, the GPU and the program's kernels.
+    None,
 }
 
 /// A requirement such as `>=9.1, <10`, lowered to one half-open range.

@@ -39,6 +39,7 @@ named!(Loader {
     Dlopen = "dlopen",
     Cudarc = "cudarc",
     Static = "static",
+    None = "none",
 });
 row!(BuiltFinding: severity, id, summary);
 row!(CudnnTargets: first, last, cuda, code);

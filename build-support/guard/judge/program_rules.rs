@@ -1,6 +1,6 @@
 //! The rules about a program and the cuDNN, the driver and the GPUs of the machine that it runs on.
 
-use crate::runtime::facts::{Built, Code, Finding, Policy, Version};
+use crate::runtime::facts::{Built, Code, Finding, Loader, Policy, Version};
 use crate::runtime::judge::rules::majors;
 use crate::runtime::judge::{Gpu, NewerPtx};
 
@@ -33,6 +33,7 @@ pub enum DriverUser {
     LoadedCudnn,
     /// The kernels of a program.
     Program,
+    ProgramWithoutCudnn,
     /// The cuDNN that a build chose.
     ChosenCudnn,
     ChosenToolkit,
@@ -95,6 +96,7 @@ pub fn driver(built: &Built, cudnn_cuda_major: Option<u32>, driver: Version) -> 
     let by_program = built.cuda.map(|cuda| cuda.major);
     let (needed, needed_by) = match (cudnn_cuda_major, by_program) {
         (Some(cudnn), program) if Some(cudnn) >= program => (cudnn, DriverUser::LoadedCudnn),
+        (_, program) if built.loader == Loader::None => (program?, DriverUser::ProgramWithoutCudnn),
         (_, program) => (program?, DriverUser::Program),
     };
     let is_too_old = needed > driver.major;

@@ -27,6 +27,9 @@ impl NotChecked<'_> {
                 let libc = if is_musl { " with musl" } else { "" };
                 unsupported(format!("cuDNN is not checked on {arch} {system}{libc}"))
             }
+            NotChecked::NoCudnn => FindingId::ConfigInvalid
+                .warning("`check_version()` has nothing to check: build.rs does not require cuDNN")
+                .help("call `check()`, which checks the driver and the GPU"),
             NotChecked::UnknownRule(written_by, rule) => unknown(
                 "this program was built with a rule that this version of cudnn-guard does not know".to_string(),
             )

@@ -117,13 +117,20 @@ impl DriverUser {
     ) -> Finding {
         let (what, is_program) = match self {
             DriverUser::LoadedCudnn => ("the loaded cuDNN requires", true),
-            DriverUser::Program => ("this program requires", true),
+            DriverUser::Program | DriverUser::ProgramWithoutCudnn => {
+                ("this program requires", true)
+            }
             DriverUser::ChosenCudnn => ("cuDNN requires", false),
             DriverUser::ChosenToolkit => ("the toolkit requires", false),
         };
         let supported = driver.short();
         let major = driver.major;
-        let other = || format!("use a program and a cuDNN that were built for CUDA {major}");
+        let other = || match self {
+            DriverUser::ProgramWithoutCudnn => {
+                format!("use a program that was built for CUDA {major}")
+            }
+            _ => format!("use a program and a cuDNN that were built for CUDA {major}"),
+        };
         FindingId::DriverTooOld
             .error_if(
                 is_program,

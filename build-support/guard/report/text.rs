@@ -1,15 +1,19 @@
 //! A report as text, in lines of about 80 columns.
 
 use crate::runtime::convolution::CaseResult;
-use crate::runtime::facts::{Finding, Version, printable};
+use crate::runtime::facts::{Finding, Loader, Version, printable};
 use crate::runtime::report::{Contents, LoadedCudnn};
 use std::fmt;
 use std::path::Path;
 
 /// Writes the report without the findings.
 pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "cuDNN: {}", report.verdict())?;
     let built = &report.built;
+    let product = match built.loader {
+        Loader::None => "CUDA",
+        _ => "cuDNN",
+    };
+    write!(f, "{product}: {}", report.verdict())?;
     let mut with = Vec::new();
     with.extend(built.cudnn.map(|version| format!("cuDNN {version}")));
     let cuda = built.cuda.map(Version::short);

@@ -45,12 +45,13 @@ pub const CANDLE: Recipe = Recipe {
 
 /// The crate uses candle without cuDNN.
 pub const CANDLE_CUDA: Recipe = Recipe {
-    reason: "This crate uses candle without its feature `cudnn`, so the program needs no guard. candle links six CUDA libraries.\n",
+    reason: "This crate uses candle without its feature `cudnn`. candle links six CUDA libraries. The guard checks the driver and \
+             the GPU.\n",
     build: "    cudnn_guard::build(|| {
         let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
         let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").libs(libs).probe()?;
         gpu.link();
-        Ok(())
+        gpu.guard().write()
     });
 ",
 };
@@ -78,7 +79,7 @@ pub const ABOVE: Recipe = Recipe {
 
 /// The crate does not use cuDNN, only kernels, which another tool compiles.
 pub const KERNELS: Recipe = Recipe {
-    reason: "This crate compiles kernels and does not use cuDNN, so it needs no guard.\n",
+    reason: "This crate compiles kernels and does not use cuDNN.\n",
     build: "    cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
         Ok(())

@@ -1,11 +1,12 @@
 //! The checks of the cuDNN that the program uses: its files, its version, and whether driver and GPUs are supported.
 
 use crate::cudnn::{SubLibraryFault, consistency};
+use crate::guard::tables::of_driver;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::Device;
-use crate::runtime::facts::{Built, LibraryName, Tables, printable};
+use crate::runtime::facts::{Built, LibraryName, Loader, printable};
 use crate::runtime::install::dlopen_dependencies::cublas_version;
 use crate::runtime::install::main_library::available;
 use crate::runtime::install::mixed_sub_libraries::Replacement;
@@ -32,7 +33,8 @@ impl PreflightInput {
     pub(super) fn cudnn(&self, cudnn: &Cudnn, unknown: &mut Vec<String>) -> Vec<Finding> {
         let mut findings = self.files(cudnn, unknown);
         let guards = self.guards.iter();
-        for guard in guards.filter(|guard| within(guard).is_none()) {
+        let loads = |guard: &&Built| within(guard).is_none() && guard.loader != Loader::None;
+        for guard in guards.filter(loads) {
             self.release(cudnn, guard, &mut findings);
             self.machine(cudnn, guard, &mut findings);
         }
@@ -193,11 +195,7 @@ impl PreflightInput {
             return;
         };
         let built = Built {
-            tables: Tables {
-                drivers: compat::drivers(&self.platform),
-                ptx: guard.cuda.and_then(compat::ptx_from),
-                ..Tables::default()
-            },
+            tables: of_driver(&self.platform, guard.cuda),
             ..guard.clone()
         };
         let mut add = |finding: Option<Finding>| {

@@ -3,7 +3,7 @@
 
 use crate::build::consumers::NEEDS_BOTH;
 use crate::support::{
-    Ran, cargo, fresh, out_dir, program, project, run, scratch, simulated, write_if_new,
+    Ran, built, cargo, fresh, out_dir, program, project, run, scratch, simulated, write_if_new,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -93,6 +93,43 @@ fn a_question_about_the_libraries_is_a_call_of_the_guard() {
     let dir = project("generated-available", &script, &main("gpu::available();"));
     let ran = check(&dir).exits_with(0);
     assert!(!ran.stderr.contains(": warning: "), "{}", ran.stderr);
+}
+
+/// The build script does not require cuDNN.
+#[test]
+fn a_program_without_cudnn_has_a_guard_of_the_driver() {
+    let script = |setting: &str| {
+        let script = script(".link(cudnn_guard::Link::Runtime)").replace(".cudnn(\">=9\")", "");
+        script.replace(".guard()", &format!(".guard(){setting}"))
+    };
+    let (name, main_rs) = ("generated-without-cudnn", main("gpu::startup();"));
+    let dir = project(name, &script(""), &main_rs);
+    run(&mut cargo(&dir, &["build"])).exits_with(0);
+    let built = built(name);
+    // Without a driver, nothing was checked, and the program continues.
+    let ran = run(program(&built).env("CUDA_VISIBLE_DEVICES", "")).exits_with(0);
+    assert!(!ran.stderr.contains("cuDNN"), "{}", ran.stderr);
+    let inspect = || {
+        let mut inspect = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+        run(inspect.arg("inspect").arg(&built)).does_not_say("cudnn-not-loadable")
+    };
+    inspect().says(&format!("{name} 0.1.0, uses no cuDNN"));
+    inspect().says("– cuDNN     not used by the program");
+    for used in ["gpu::check_version()", "gpu::check_thoroughly()"] {
+        project(name, &script(""), &main(&format!("let _ = {used};")));
+        check(&dir).exits_with(101);
+    }
+    for (setting, method) in [
+        (".needs([\"adv\"])", "needs"),
+        (".policy(cudnn_guard::Policy::Exact)", "policy"),
+        (".loader(cudnn_guard::Loader::Cudarc)", "loader"),
+    ] {
+        project(name, &script(setting), &main_rs);
+        let words = format!(
+            "`.{method}(..)` of `guard()` concerns cuDNN, which the build script does not require  [config-invalid]"
+        );
+        check(&dir).exits_with(101).says(&words);
+    }
 }
 
 /// rustc prints the line of the generated file that it cannot compile.

@@ -28,3 +28,4 @@ pub mod rights;
 pub mod route;
 pub mod units;
 pub mod wheels;
+pub mod without_cudnn;

@@ -197,7 +197,7 @@ fn a_script_that_compiles_kernels_gets_the_equivalent_calls() {
     let shown = init(&dir, &[]).stdout;
     let shown = shown.replace(dir.to_str().expect("text"), "DIR");
     let expected = "\
-This crate compiles kernels and does not use cuDNN, so it needs no guard.
+This crate compiles kernels and does not use cuDNN.
 
 --- Cargo.toml
 +++ Cargo.toml

@@ -338,11 +338,14 @@ pub fn built() -> Built {
         Version::parse(&text).unwrap()
     };
     let toolkit = version("TEST_TOOLKIT", "13.0");
+    let uses_cudnn = !set("TEST_NO_CUDNN");
     Built {
-        cudnn: Some(version("TEST_BUILT", "9.14.0")),
-        cudnn_cuda_major: Some(13),
+        cudnn: uses_cudnn.then(|| version("TEST_BUILT", "9.14.0")),
+        cudnn_cuda_major: uses_cudnn.then_some(13),
         cuda: Some(toolkit),
-        loader: if set("TEST_LINKED") {
+        loader: if !uses_cudnn {
+            Loader::None
+        } else if set("TEST_LINKED") {
             Loader::Linked
         } else if set("TEST_CUDARC") {
             Loader::Cudarc

@@ -84,11 +84,10 @@ fn a_crate_without_cudnn_gets_no_guard_for_its_kernels() {
 }
 
 #[test]
-fn candle_without_cudnn_gets_its_libraries_and_no_guard() {
+fn candle_without_cudnn_gets_its_libraries_and_a_guard_of_the_driver() {
     let candle = "candle-core = { version = \"0.11\", features = [\"cuda\"] }";
     let dir = package("candle-cuda", &format!("\n[dependencies]\n{candle}\n"));
-    let main = read(&dir, "src/main.rs");
-    let reason = "This crate uses candle without its feature `cudnn`, so the program needs no guard. candle links six CUDA libraries.\n\n";
+    let reason = "This crate uses candle without its feature `cudnn`. candle links six CUDA libraries. The guard checks the driver and the GPU.\n\n";
     init(&dir, &[]).says(reason);
     init(&dir, &["--write"]).exits_with(0);
     assert_eq!(
@@ -98,13 +97,13 @@ fn candle_without_cudnn_gets_its_libraries_and_no_guard() {
         let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
         let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").libs(libs).probe()?;
         gpu.link();
-        Ok(())
+        gpu.guard().write()
     });
 }
 "
     );
-    assert_eq!(read(&dir, "src/main.rs"), main);
-    assert!(!read(&dir, "Cargo.toml").contains("runtime"));
+    assert!(read(&dir, "src/main.rs").contains("gpu::startup();"));
+    assert!(read(&dir, "Cargo.toml").contains("runtime"));
     let again = init(&dir, &["--check"]).exits_with(0);
     assert_eq!(again.stdout, "This crate already uses cudnn-guard.\n");
 }
