@@ -135,7 +135,8 @@ impl Toolchain {
 
 impl Kernels<'_> {
     /// Compiles the files to the static library `lib<name>.a`, with machine code and PTX for all targets, and links the
-    /// library and the CUDA runtime to this crate. An optional toolchain without CUDA compiles and links nothing.
+    /// library and the CUDA runtime to this crate. As in the cc crate, the name may also be `lib<name>.a`. An optional
+    /// toolchain without CUDA compiles and links nothing.
     ///
     /// # Errors
     /// Everything that stops the compilation: `nvcc-not-found` and `cuda-not-found`, invalid targets (see
@@ -143,7 +144,10 @@ impl Kernels<'_> {
     /// (`nvcc-failed`), and `config-invalid` if the build script names no file or the same library twice.
     pub fn compile(self, name: &str) -> Result<(), Error> {
         let mut lines = Vec::new();
-        let result = self.library(name, &mut lines);
+        let short = name
+            .strip_prefix("lib")
+            .and_then(|name| name.strip_suffix(".a"));
+        let result = self.library(short.unwrap_or(name), &mut lines);
         lines.iter().for_each(cargo::emit);
         result
     }

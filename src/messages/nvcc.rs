@@ -1,7 +1,7 @@
 //! nvcc: missing, refused or failed.
 
 use crate::kernels::nvcc::death::Death;
-use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure};
+use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure, absent_header};
 use crate::kernels::nvcc::missing::{UnusableToolkit, is_old_wheel};
 use crate::model::Found;
 use crate::runtime::facts::{Finding, FindingId};
@@ -279,8 +279,14 @@ impl FailureCause<'_> {
             }
             FailureCause::HostCompiler(missing) => missing.help(),
             FailureCause::Output(output) => {
-                let (_, help) = KNOWN.iter().find(|(words, _)| output.contains(words))?;
-                help.to_string()
+                if let Some((_, help)) = KNOWN.iter().find(|(words, _)| output.contains(words)) {
+                    return Some(help.to_string());
+                }
+                let mut errors = output.lines().filter(|line| line.contains("fatal error"));
+                let header = errors.find_map(absent_header)?;
+                format!(
+                    "call `.include(..)` in build.rs with the directory that contains `{header}`"
+                )
             }
         })
     }

@@ -139,7 +139,7 @@ fn a_second_call_compiles_other_files_with_other_options() {
         first.compile("kernels").unwrap();
         let second = kernels().exclude("a.cu").define("FP8", "1");
         let second = second.at_least(ComputeCapability::new(8, 9));
-        second.compile("fp8").unwrap();
+        second.compile("libfp8.a").unwrap();
     };
     compile(None);
     let calls = package.calls();
