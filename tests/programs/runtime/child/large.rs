@@ -1,6 +1,6 @@
 //! Programs with much memory, which the guard starts again: a fork would copy their page tables.
 
-use super::{hanging_after, is_there, verdict_and_ids};
+use super::{hanging_after, is_there, started_by_another_user, verdict_and_ids};
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
 use crate::support::{Ran, fresh, run};
 use std::fs;
@@ -137,6 +137,38 @@ fn a_fault_in_a_second_instance_is_reported_as_in_a_fork() {
         assert_eq!(starts, 2, "{fault}");
         assert_eq!(without_times(large), without_times(small), "{fault}");
     }
+}
+
+/// `posix_spawn` makes the call `clone3`, which `fork` does not make.
+#[test]
+fn a_program_in_a_sandbox_is_forked() {
+    let acts = ["touch-memory", "sandbox", "check", "went-on"];
+    let (ran, starts) = started("large-sandbox", &acts, "", &[("ODD_SANDBOX", "435 kills")]);
+    // A thread of the child needs the call too.
+    let ran = ran.exits_with(0).says("child-not-started");
+    assert!(ran.stdout.ends_with("went on\n"), "{}", ran.text());
+    assert_eq!(starts, 1);
+}
+
+/// The user of a setuid program must not choose what it opens.
+#[test]
+#[ignore = "needs root: starts a setuid program as another user"]
+fn a_setuid_program_accepts_no_task() {
+    let file = fresh("large-setuid").join("task");
+    let then = r#"int task = open(getenv("ODD_TASK"), O_WRONLY | O_CREAT, 0600);
+        if (write(task, child, strlen(child)) < 0) _exit(1);"#;
+    let (ran, _) = started(
+        "large-task",
+        &LARGE,
+        then,
+        &[("ODD_TASK", file.to_str().unwrap())],
+    );
+    passes(ran);
+    let task = fs::read_to_string(file).unwrap();
+    assert!(task.contains("\nmain "), "{task}");
+    let variable = [("CUDNN_GUARD_CHILD", &*task)];
+    let ran = started_by_another_user("went-on", &variable).exits_with(0);
+    assert_eq!(ran.text(), "went on\n");
 }
 
 #[test]
