@@ -1,5 +1,5 @@
-//! A child process on Linux that is a second instance of this program. `fork` copies the page tables, which takes 45 ms
-//! for each GB of memory, and every page that this process changes meanwhile is copied too.
+//! A child process on Linux that is a second instance of this program. `fork` copies the page tables, which takes about
+//! 50 ms for each GB of memory, and every page that this process changes meanwhile is copied too.
 
 use crate::runtime::child::process::entry::{self, VARIABLE};
 use crate::runtime::child::{Functions, Task, work};
