@@ -28,15 +28,6 @@ pub fn value_with(token: &str) -> String {
     format!("{offset:x}-{token}")
 }
 
-/// Ends a child that reaches its own check, which happens if the program has its own entry point that does not call
-/// constructors. The child would start another child, and so on.
-pub fn end_if_child() {
-    let value = std::env::var_os(VARIABLE).unwrap_or_default();
-    if value.to_string_lossy().starts_with(&value_with("")) {
-        process::exit();
-    }
-}
-
 extern "C" fn enter() {
     HAS_RUN.store(true, Ordering::Relaxed);
     let Some(value) = std::env::var_os(VARIABLE) else {

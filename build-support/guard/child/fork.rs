@@ -66,7 +66,6 @@ pub fn in_child(
     token: &str,
     work: &(dyn Fn(Sink<'_>) + Sync),
 ) -> Result<ChildExit, String> {
-    entry::end_if_child();
     let mut time = TimeLeft::new(deadline);
     if exec::is_suitable(task) {
         let start: Start<'_> = &|sink, output| exec::start(task, token, sink, output);

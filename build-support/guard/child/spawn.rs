@@ -117,7 +117,7 @@ pub fn in_child(
             "this code is in a DLL, and only a program can start a copy of itself".to_string(),
         );
     }
-    entry::end_if_child();
+    end_if_child();
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let failed = |error: Error| format!("{}: {}", program.display(), error);
     let mut command = Command::new(&program);
@@ -187,6 +187,15 @@ extern "system" fn end(_exception: *const c_void) -> i32 {
 pub fn exit() {
     // SAFETY: it has no conditions.
     unsafe { TerminateProcess(GetCurrentProcess(), 0) };
+}
+
+/// Ends a child that reaches its own check, which happens if the program has its own entry point that does not call
+/// constructors. The child would start another child, and so on.
+fn end_if_child() {
+    let value = std::env::var_os(VARIABLE).unwrap_or_default();
+    if value.to_string_lossy().starts_with(&entry::value_with("")) {
+        exit();
+    }
 }
 
 /// Returns the directories that this process has added to its search path, which a child does not inherit, followed by
