@@ -1,8 +1,9 @@
 //! The findings from a child's report.
 
 use crate::runtime::binary::Elf;
-use crate::runtime::check::{LocatedCudnn, NotChecked, exit_verdict, file_findings, second_try};
+use crate::runtime::check::{LocatedCudnn, NotChecked, exit_verdict, file_findings};
 use crate::runtime::child::{ChildOutcome, ExitStatus};
+use crate::runtime::convolution::case_result;
 use crate::runtime::driver::{Driver, devices, stub};
 use crate::runtime::facts::{
     Built, ComputeCapability, Finding, FindingId, Loader, Severity, Verdict, Version,
@@ -60,7 +61,7 @@ pub fn judge(
         MissingDlopen::parse_output(&outcome.output, driver, answer.cuda_major, search_path);
     exit_verdict::judge(report, &outcome, missing_dlopen.as_ref(), compiles);
     // Wrong results are not refusals.
-    let failed_ids = second_try::failed_ids(&report.outcomes);
+    let failed_ids = case_result::failed_ids(&report.outcomes);
     let was_refused = failed_ids
         .iter()
         .any(|id| *id != FindingId::ConvolutionWrong);

@@ -2,9 +2,7 @@
 
 use crate::runtime::check::exit_verdict;
 use crate::runtime::child::{ChildOutcome, SecondTry, Task, work};
-use crate::runtime::convolution::CaseResult;
 use crate::runtime::facts::{FindingId, Verdict};
-use crate::runtime::loader::loader_words;
 use std::time::Duration;
 
 /// Repeats a failed task in a second child. Failures whose id does not recur become unknown, and the report shows both
@@ -38,24 +36,9 @@ pub fn confirm(
 }
 
 fn faults(outcome: &ChildOutcome) -> Vec<FindingId> {
-    let mut ids = failed_ids(&outcome.answer.outcomes);
+    let mut ids = outcome.answer.failures();
     if exit_verdict::is_caused_by_cudnn(outcome) {
         ids.push(FindingId::CudnnAborted);
     }
-    // A refusal for lack of a driver is no fault.
-    let mut unopened = outcome.answer.unopened.iter();
-    if unopened.any(|(path, words)| !loader_words::requires_driver(path, words)) {
-        ids.push(FindingId::CudnnNotLoadable);
-    }
     ids
-}
-
-/// Returns the ids of the failed convolutions.
-pub fn failed_ids(rows: &[CaseResult]) -> Vec<FindingId> {
-    let failed = |row: &&CaseResult| row.verdict == Verdict::Fail;
-    let findings = rows
-        .iter()
-        .filter(failed)
-        .filter_map(|row| row.finding.as_ref());
-    findings.map(|finding| finding.id).collect()
 }

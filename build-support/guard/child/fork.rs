@@ -1,16 +1,22 @@
 //! A child process on Linux, created by `fork` without `exec`: `main`, interpreter and loader do not run a second time.
+//! A program with much memory is started again instead: see [`exec`].
 
+pub mod entry;
+pub mod exec;
 pub mod signals;
 
 use crate::runtime::child::exit_status::{ANSWER_LIMIT, LEAST_WAIT, OUTPUT_LIMIT};
-use crate::runtime::child::{ChildExit, ExitStatus, Sink, Task, TimeLeft, with_large_stack};
+use crate::runtime::child::{
+    ChildExit, ChildReport, ExitStatus, Sink, Task, TimeLeft, with_large_stack, work,
+};
 use crate::runtime::system::platform::{self, PollFd, is_temporary, poll};
 use std::ffi::{c_int, c_short, c_ulong};
 use std::fs::File;
-use std::io::{Error, ErrorKind, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::io::{Error, ErrorKind, Read};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use std::os::unix::process::parent_id;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// `true` if the child begins as a copy of this process, including CUDA.
@@ -41,7 +47,12 @@ unsafe extern "C" {
     fn dup2(from: c_int, to: c_int) -> c_int;
 }
 
-/// Does the work in a forked child, which ends with its parent and writes no core dump.
+/// Starts a child, and writes its answer and its output to these pipes. Returns its process id.
+type Start<'a> = &'a dyn Fn(&File, &File) -> Result<c_int, String>;
+
+/// Does the work in a child, which ends with its parent and writes no core dump.
+///
+/// A second instance of this program may differ from a copy of this process. If it finds a fault, a copy decides.
 ///
 /// If another thread is in the loader or an allocator during `fork`, the child inherits a locked lock: that of
 /// `dl_iterate_phdr` (glibc resets the others), or that of an allocator without fork handlers. The child therefore
@@ -51,58 +62,74 @@ unsafe extern "C" {
 /// The reason why there is no child.
 pub fn in_child(
     deadline: Duration,
-    _task: &Task,
-    _token: &str,
+    task: &Task,
+    token: &str,
     work: &(dyn Fn(Sink<'_>) + Sync),
 ) -> Result<ChildExit, String> {
     let mut time = TimeLeft::new(deadline);
+    if exec::is_suitable(task) {
+        let start: Start<'_> = &|sink, output| exec::start(task, token, sink, output);
+        match run_child(LEAST_WAIT.min(deadline / 2), &mut time, start) {
+            Ok(exit) if time.left.is_zero() => return Ok(exit),
+            Ok(exit) if ChildReport::parse(&exit.answer, token).is_sound() => return Ok(exit),
+            _ => entry::HAS_RUN.store(false, Ordering::Relaxed),
+        }
+    }
+    let start: Start<'_> = &|sink, output| fork_child(work, sink, output);
     for milliseconds in FIRST_LINE {
         let limit = Duration::from_millis(milliseconds);
         if limit >= time.left {
             break;
         }
-        let exit = run_child(limit, &mut time, work)?;
+        let exit = run_child(limit, &mut time, start)?;
         if !exit.answer.is_empty() {
             return Ok(exit);
         }
     }
-    run_child(deadline, &mut time, work)
+    run_child(deadline, &mut time, start)
 }
 
-fn run_child(
-    first_line: Duration,
-    time: &mut TimeLeft,
+fn fork_child(
     work: &(dyn Fn(Sink<'_>) + Sync),
-) -> Result<ChildExit, String> {
-    let failed = |error: Error| format!("pipe: {error}");
-    let [answer, sink] = pipe().map_err(failed)?;
-    let [output, output_sink] = pipe().map_err(failed)?;
+    sink: &File,
+    output: &File,
+) -> Result<c_int, String> {
     let parent = std::process::id() as c_int;
     // Waits for threads that are loading a library, which the child would inherit half-loaded.
     platform::pass_locks();
     // SAFETY: the child does not return into its parent's frames: it ends in `exit`.
     let pid = unsafe { fork() };
     if pid == 0 {
-        become_child(parent, sink.as_raw_fd(), output_sink.as_raw_fd());
+        become_child(parent, sink, output.as_raw_fd());
         with_large_stack(&|| {
             // A panic must not unwind into the parent's frames.
             let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                // The parent may no longer read.
-                work(&|text| drop((&sink).write_all(format!("{text}\n").as_bytes())));
+                work(&|text| work::send(sink, text));
             }));
             // The end of this thread would make system calls that a sandbox may forbid.
             exit();
         });
         exit();
     }
-    let error = Error::last_os_error();
+    if pid < 0 {
+        return Err(format!("fork: {}", Error::last_os_error()));
+    }
+    Ok(pid)
+}
+
+fn run_child(
+    first_line: Duration,
+    time: &mut TimeLeft,
+    start: Start<'_>,
+) -> Result<ChildExit, String> {
+    let failed = |error: Error| format!("pipe: {error}");
+    let [answer, sink] = pipe().map_err(failed)?;
+    let [output, output_sink] = pipe().map_err(failed)?;
+    let pid = start(&sink, &output_sink)?;
     // Measured from here, since `fork` takes long in a large program.
     time.pass(Duration::ZERO);
     let after_first_line = time.left.saturating_sub(first_line);
     drop((sink, output_sink));
-    if pid < 0 {
-        return Err(format!("fork: {error}"));
-    }
     let mut reaped = None;
     let read = read_until_end(&answer, &output, after_first_line, time, &mut || {
         reaped = reaped.or_else(|| reap(pid).ok());
@@ -138,13 +165,22 @@ fn run_child(
 }
 
 /// Ends this process at once: exit handlers are the parent's.
-fn exit() -> ! {
+pub fn exit() -> ! {
     // SAFETY: it has no conditions.
     unsafe { _exit(0) }
 }
 
-fn become_child(parent: c_int, sink: c_int, output_sink: c_int) {
-    signals::report_to(sink);
+/// Makes this second instance of the program a child. Its standard input is the answer pipe.
+pub fn enter_child(parent: usize) -> Option<File> {
+    let sink = File::from(std::io::stdin().as_fd().try_clone_to_owned().ok()?);
+    become_child(parent as c_int, &sink, 1);
+    // SAFETY: a plain system call. Programs that the driver starts must not keep the answer pipe open.
+    unsafe { dup2(1, 0) };
+    Some(sink)
+}
+
+fn become_child(parent: c_int, sink: &File, output_sink: c_int) {
+    signals::report_to(sink.as_raw_fd());
     // SAFETY: plain system calls on this process.
     unsafe {
         prctl(PR_SET_PDEATHSIG, SIGKILL as c_ulong);

@@ -12,9 +12,6 @@ pub mod work;
 /// The receiver of a child's lines. Each line is written at once, so that the lines before a crash are known.
 pub type Sink<'a> = &'a (dyn Fn(&str) + Sync);
 
-#[cfg(windows)]
-pub mod entry;
-
 /// Creates the child. `process.rs` is for systems that `system` does not support, on which no child is created.
 #[cfg_attr(
     all(

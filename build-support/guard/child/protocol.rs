@@ -6,6 +6,7 @@ use crate::runtime::facts::codec::{join, parsed, row, split};
 use crate::runtime::facts::{
     ComputeCapability, Fields, Finding, FindingId, Severity, Version, codec, printable,
 };
+use crate::runtime::loader::loader_words;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -126,6 +127,22 @@ impl ChildReport {
         codec::each_line(text, &mut |key, value| answer.read(key, value, token));
         case_result::excuse_declined(&mut answer.outcomes);
         answer
+    }
+
+    /// Returns the ids of what failed before the end of the child.
+    pub fn failures(&self) -> Vec<FindingId> {
+        let mut ids = case_result::failed_ids(&self.outcomes);
+        // A refusal for lack of a driver is no fault.
+        let mut unopened = self.unopened.iter();
+        if unopened.any(|(path, words)| !loader_words::requires_driver(path, words)) {
+            ids.push(FindingId::CudnnNotLoadable);
+        }
+        ids
+    }
+
+    /// Returns `true` if the report is complete, and nothing failed.
+    pub fn is_sound(&self) -> bool {
+        self.is_complete && self.failed_checks.is_empty() && self.failures().is_empty()
     }
 
     fn read(&mut self, key: &str, value: &str, token: &str) {

@@ -2,9 +2,11 @@
 //! reaches `main`. It reads its task from standard input and writes its report to a separate pipe, since other output
 //! goes to the other standard streams.
 
-use crate::runtime::child::entry::VARIABLE;
+pub mod entry;
+
 use crate::runtime::child::exit_status::{ANSWER_LIMIT, LEAST_WAIT, OUTPUT_LIMIT, signal_name};
-use crate::runtime::child::{ChildExit, ExitStatus, Sink, Task, TimeLeft, entry};
+use crate::runtime::child::process::entry::VARIABLE;
+use crate::runtime::child::{ChildExit, ExitStatus, Sink, Task, TimeLeft};
 use crate::runtime::loader::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
 use std::ffi::{OsString, c_void};
@@ -20,6 +22,9 @@ use std::time::Duration;
 /// `true` if the child begins as a copy of this process, including CUDA.
 pub const IS_COPY: bool = false;
 
+/// `SEM_FAILCRITICALERRORS`, `SEM_NOGPFAULTERRORBOX` and `SEM_NOOPENFILEERRORBOX`: no dialogs about a crash.
+const NO_BOXES: u32 = 0x8003;
+const EXCEPTION_EXECUTE_HANDLER: i32 = 1;
 const CREATE_NO_WINDOW: u32 = 0x0800_0000;
 const EXTENDED_LIMITS: i32 = 9;
 const DIE_ON_UNHANDLED_EXCEPTION: u32 = 0x400;
@@ -39,6 +44,10 @@ struct JobLimits {
 
 #[link(name = "kernel32")]
 unsafe extern "system" {
+    fn SetErrorMode(mode: u32) -> u32;
+    fn SetUnhandledExceptionFilter(filter: extern "system" fn(*const c_void) -> i32)
+    -> *mut c_void;
+    fn TerminateProcess(process: *mut c_void, code: u32) -> i32;
     fn CreateJobObjectW(security: *const c_void, name: *const u16) -> *mut c_void;
     fn SetInformationJobObject(
         job: *mut c_void,
@@ -108,7 +117,7 @@ pub fn in_child(
             "this code is in a DLL, and only a program can start a copy of itself".to_string(),
         );
     }
-    entry::end_if_child();
+    end_if_child();
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let failed = |error: Error| format!("{}: {}", program.display(), error);
     let mut command = Command::new(&program);
@@ -157,6 +166,36 @@ pub fn in_child(
         answer: answer.take(),
         output: output.take(),
     })
+}
+
+/// Makes this process a child that answers through the pipe with this handle.
+pub fn enter_child(pipe: usize) -> Option<File> {
+    // SAFETY: the functions have no conditions, and this process owns the handle.
+    unsafe {
+        SetErrorMode(NO_BOXES);
+        SetUnhandledExceptionFilter(end);
+        Some(File::from_raw_handle(pipe as *mut _))
+    }
+}
+
+/// Ends this process with the exception's code, without a crash reporter.
+extern "system" fn end(_exception: *const c_void) -> i32 {
+    EXCEPTION_EXECUTE_HANDLER
+}
+
+/// Ends this process at once: exit handlers of DLLs may hang.
+pub fn exit() {
+    // SAFETY: it has no conditions.
+    unsafe { TerminateProcess(GetCurrentProcess(), 0) };
+}
+
+/// Ends a child that reaches its own check, which happens if the program has its own entry point that does not call
+/// constructors. The child would start another child, and so on.
+fn end_if_child() {
+    let value = std::env::var_os(VARIABLE).unwrap_or_default();
+    if value.to_string_lossy().starts_with(&entry::value_with("")) {
+        exit();
+    }
 }
 
 /// Returns the directories that this process has added to its search path, which a child does not inherit, followed by

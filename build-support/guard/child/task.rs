@@ -2,14 +2,10 @@
 
 use crate::runtime::convolution::{Scope, SuiteEvent, suite};
 use crate::runtime::driver::{Devices, Driver, DriverProblem, query};
-#[cfg(windows)]
 use crate::runtime::facts::codec::{self, Fields, join, row, split};
-#[cfg(windows)]
-use crate::runtime::facts::record;
-use crate::runtime::facts::{Built, Version};
+use crate::runtime::facts::{Built, Version, record};
 use crate::runtime::install::SubLibraryFile;
 use crate::runtime::system::Library;
-#[cfg(windows)]
 use std::path::PathBuf;
 
 /// The functions that call the driver and cuDNN. Tests replace them.
@@ -45,17 +41,14 @@ pub struct Task {
     pub convolution: Option<Scope>,
 }
 
-#[cfg(windows)]
 row!(Scope: extent, graph_only, is_explicit, newest_gpu; in_program: false);
-#[cfg(windows)]
-row!(SubLibraryFile: name, path, needed; version: None, told_by: None, defect: None, origin: None);
+row!(SubLibraryFile: name, path, needed, version; told_by: None, defect: None, origin: None);
 
-#[cfg(windows)]
 impl Task {
-    /// Returns the task as lines. The first line contains the handle of the answer pipe, and the last is `end` with the
-    /// token.
-    pub fn to_text(&self, token: &str, pipe: usize) -> String {
-        let mut lines = vec![codec::line("pipe", &pipe)];
+    /// Returns the task as lines. The first line contains a number for [`process::enter_child`], and the last is `end`
+    /// with the token.
+    pub fn to_text(&self, token: &str, number: usize) -> String {
+        let mut lines = vec![codec::line("number", &number)];
         if let Some(path) = self.main_library.and_then(|library| library.path()) {
             lines.push(codec::line("main", &path));
         }
@@ -74,13 +67,12 @@ impl Task {
         lines.join("\n") + "\n"
     }
 
-    /// Parses the lines, and opens the cuDNN. Returns the handle of the answer pipe too, or `None` if the lines are
-    /// truncated.
-    pub fn parse(text: &str, token: &str) -> Option<(usize, Self)> {
-        let (mut pipe, mut main_library, mut is_complete) = (0, None::<PathBuf>, false);
+    /// Parses the lines. Returns the number and the path of the cuDNN too, or `None` if the lines are truncated.
+    pub fn parse(text: &str, token: &str) -> Option<(usize, Option<PathBuf>, Self)> {
+        let (mut number, mut main_library, mut is_complete) = (0, None, false);
         let mut task = Self::default();
         codec::each_line(text, &mut |key, value| match key {
-            "pipe" => codec::set(&mut pipe, value),
+            "number" => codec::set(&mut number, value),
             "main" => main_library = Fields::decode(value),
             "part" => codec::push(&mut task.parts, value),
             "rank" => task.devices = Devices::Rank(usize::decode(value).unwrap_or_default()),
@@ -91,10 +83,6 @@ impl Task {
             "end" => is_complete = value == token,
             _ => {}
         });
-        if !is_complete {
-            return None;
-        }
-        task.main_library = main_library.and_then(|path| Library::open_file(&path).ok());
-        Some((pipe, task))
+        is_complete.then_some((number, main_library, task))
     }
 }

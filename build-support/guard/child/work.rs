@@ -14,6 +14,8 @@ use crate::runtime::loader::refused_library::TOO_MANY_FILES;
 use crate::runtime::loader::{SearchPath, file_name, loader_words};
 use crate::runtime::system::{DRIVER, Library, PathCache, platform, unique_number};
 use std::ffi::c_int;
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
@@ -178,10 +180,15 @@ fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
         Stage::Cudnn("listing the mapped libraries".to_string()),
     );
     for path in platform::mapped() {
-        if file_name::parse(&path).is_some() || dlopen_dependencies::is_dependency(&path) {
+        if is_relevant(&path) {
             emit(sink, "map", &path);
         }
     }
+}
+
+/// Returns `true` for a file of cuDNN, and for a file that one of its sub-libraries opens.
+pub fn is_relevant(path: &Path) -> bool {
+    file_name::parse(path).is_some() || dlopen_dependencies::is_dependency(path)
 }
 
 /// Returns the GPUs to test. By default, this is the first GPU that both cuDNN and the program's own kernels support,
@@ -345,6 +352,11 @@ fn query_driver(
         }
     }
     found
+}
+
+/// Writes a line to the pipe of the answer. The parent may no longer read.
+pub fn send(mut pipe: &File, text: &str) {
+    let _ = pipe.write_all(format!("{text}\n").as_bytes());
 }
 
 fn emit<T: Fields>(sink: Sink<'_>, key: &str, value: &T) {

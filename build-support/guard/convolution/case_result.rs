@@ -3,7 +3,7 @@
 use crate::runtime::convolution::Stage;
 use crate::runtime::cudnn::{DataType, Layout, Operation};
 use crate::runtime::facts::codec::named;
-use crate::runtime::facts::{ComputeCapability, Fields, Finding, Verdict};
+use crate::runtime::facts::{ComputeCapability, Fields, Finding, FindingId, Verdict};
 
 /// An API of cuDNN. Programs use either or both, and they fail differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +107,16 @@ pub fn excuse_declined(rows: &mut [CaseResult]) {
             row.excuse(by_graph.data_type.name());
         }
     }
+}
+
+/// Returns the ids of the failed convolutions.
+pub fn failed_ids(rows: &[CaseResult]) -> Vec<FindingId> {
+    let failed = |row: &&CaseResult| row.verdict == Verdict::Fail;
+    let findings = rows
+        .iter()
+        .filter(failed)
+        .filter_map(|row| row.finding.as_ref());
+    findings.map(|finding| finding.id).collect()
 }
 
 pub enum SuiteEvent {

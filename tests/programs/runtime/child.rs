@@ -3,6 +3,7 @@
 pub mod clock;
 pub mod gpus;
 pub mod in_use;
+pub mod large;
 pub mod sandbox;
 pub mod scarce;
 pub mod threads;
@@ -197,8 +198,12 @@ fn child_of(parent: &Child) -> u32 {
 
 /// Starts a program whose child hangs in a cuDNN call.
 fn hanging(name: &str, deadline: &str) -> (Child, u32) {
+    hanging_after(name, &["startup", "went-on"], deadline)
+}
+
+fn hanging_after(name: &str, acts: &[&str], deadline: &str) -> (Child, u32) {
     let log = scratch(name).join("stderr");
-    let mut program = sound(&["startup", "went-on"]);
+    let mut program = sound(acts);
     program
         .env("SIM_FAULT", "hang:cudnnCreate")
         .env("CUDNN_GUARD_DEADLINE", deadline)

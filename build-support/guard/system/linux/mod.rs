@@ -236,6 +236,14 @@ fn file_of(map: *const LinkMap) -> PathBuf {
     current_path(name, inside)
 }
 
+/// Returns the address of the program or library that contains this code.
+pub fn own_module() -> *const c_void {
+    // SAFETY: the map of running code is valid.
+    own_map().map_or(std::ptr::null(), |map| unsafe {
+        (*map).address as *const c_void
+    })
+}
+
 fn own_map() -> Option<*const LinkMap> {
     let here: fn() -> bool = is_program;
     let (mut info, mut map): ([usize; 4], *const LinkMap) = ([0; 4], std::ptr::null());

@@ -6,6 +6,7 @@ use crate::support::{cargo, consumers, fresh, program, run, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A program that opens the libraries that its arguments name, the first of two from memory if TEST_MEMORY is set, calls the guard in the last one, and prints its result and
 /// the CUDA libraries in the process.
@@ -30,6 +31,10 @@ static char *in_memory(const char *path) {
 
 int main(int count, char **all) {
     void *guard = 0;
+    memset(malloc(100 << 20), 1, 100 << 20);
+    FILE *starts = fopen(getenv("TEST_STARTS"), "a");
+    fputs("x", starts);
+    fclose(starts);
     if (count > 2 && getenv("TEST_MEMORY"))
         all[1] = in_memory(all[1]);
     for (int at = 1; at < count; at++)
@@ -58,15 +63,21 @@ fn ask(before: Option<&Path>, folders: &[PathBuf], in_memory: bool) -> (serde_js
         run(cc.arg("-o").arg(dir.join("opener")).arg(source).arg("-ldl")).exits_with(0);
         dir.join("opener")
     });
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let number = ASKED.fetch_add(1, Ordering::Relaxed);
+    let starts = fresh(&format!("extension-starts-{number}")).join("starts");
     let mut program = program(opener);
     program
         .args(before)
+        .env("TEST_STARTS", &starts)
         .arg(target().join("debug/libextension.so"))
         .env("LD_LIBRARY_PATH", std::env::join_paths(folders).unwrap());
     if in_memory {
         program.env("TEST_MEMORY", "1");
     }
     let ran = run(&mut program).exits_with(0);
+    // A library cannot start the program again, whatever its memory.
+    assert_eq!(std::fs::read_to_string(starts).unwrap(), "x");
     let (json, mapped) = ran.stdout.split_once('\n').unwrap();
     (serde_json::from_str(json).unwrap(), mapped.to_string())
 }

@@ -36,7 +36,7 @@ fn main() {
     for act in std::env::args().skip(1) {
         match &*act {
             "startup" => guard::startup(),
-            "value" => print!("{}", cudnn_guard::internals::child::entry::value_with("token")),
+            "value" => print!("{}", cudnn_guard::internals::child::process::entry::value_with("token")),
             "read" => {
                 let mut text = String::new();
                 std::io::stdin().read_to_string(&mut text).unwrap();
