@@ -40,13 +40,14 @@ use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A compiled program, inspected without running it: the records of its guards, the libraries that the loader would
 /// find, and whether they are compatible. `cudnn-guard inspect` prints it.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     input: PreflightInput,
-    linkage: Linkage,
+    linkage: Arc<Linkage>,
     findings: Vec<Finding>,
     /// The parts that could not be checked.
     pub(crate) unknown: Vec<String>,
@@ -86,7 +87,7 @@ impl Inspection {
                 guards,
                 ..PreflightInput::default()
             },
-            linkage: read,
+            linkage: Arc::new(read),
             findings: Vec::new(),
             unknown: others.iter().map(unknown_rule).collect(),
             lenient: None,
@@ -220,7 +221,8 @@ impl Inspection {
                 cudarc,
             ));
         }
-        if let Some(finding) = driver_stub::finding(&graph, &self.input.guards, &constants) {
+        let (guards, has_cudarc) = (&self.input.guards, cudarc.is_some());
+        if let Some(finding) = driver_stub::finding(&graph, guards, has_cudarc, &constants) {
             self.unknown.push("the program does not use the GPU".into());
             self.findings.push(finding);
         }
@@ -332,7 +334,8 @@ impl Inspection {
     /// Queries the driver and the GPUs of this machine.
     fn ask(&mut self) {
         let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
-        match within(DEADLINE, query::driver) {
+        let ask = || within(DEADLINE, query::driver);
+        match path_cache::once("driver", Path::new(DRIVER_SO), ask) {
             Ok(Ok(driver)) => self.input.driver = Some(driver),
             Ok(Err(problem)) => {
                 // The file that the program gets is already reported.

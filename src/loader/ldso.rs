@@ -6,15 +6,16 @@ use crate::model::{Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::{Defect, Pe};
 use crate::runtime::loader::elf::candidates::{hwcaps_level, try_file, unlinked};
 use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, Unfit, ld_so_conf};
-use crate::runtime::system::DRIVER_DLL;
+use crate::runtime::system::{DRIVER_DLL, path_cache};
 use crate::system::{Sysroot, files};
 use crate::toolkit::dependencies;
 use std::ffi::OsStr;
 use std::iter::successors;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A selected file, with its linkage or the reason why the loader fails on it.
-type Selected = (PathBuf, Result<Linkage, Defect>);
+type Selected = (PathBuf, Result<Arc<Linkage>, Defect>);
 
 /// The loaded files in the loader's order, and the missing libraries.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +32,7 @@ pub struct LoadGraph {
 }
 
 impl LoadGraph {
-    pub fn resolve(program: &Path, linkage: Linkage, path: SearchPath) -> Self {
+    pub fn resolve(program: &Path, linkage: Arc<Linkage>, path: SearchPath) -> Self {
         let mut graph = Self {
             path,
             ..Self::default()
@@ -118,14 +119,14 @@ impl LoadGraph {
         let mut next = from;
         while let Some(object) = self.objects.get(next) {
             let (linkage, need) = (object.linkage.clone(), object.need);
-            for name in linkage.needed {
+            for name in &linkage.needed {
                 // The loader itself always exists, or no program would start.
                 if !name.starts_with("ld-linux") && !name.starts_with("ld64.so") {
-                    self.load(&name, next, need);
+                    self.load(name, next, need);
                 }
             }
-            for name in linkage.delayed {
-                self.load(&name, next, LoadPhase::Later);
+            for name in &linkage.delayed {
+                self.load(name, next, LoadPhase::Later);
             }
             next += 1;
         }
@@ -241,7 +242,7 @@ impl LoadGraph {
         };
         let program = self.objects.first();
         let cpu = program.map_or("", |program| &*program.linkage.cpu);
-        let read = Pe::open_for(&path, cpu).map(|dll| linkage::from_pe(&dll));
+        let read = Pe::open_for(&path, cpu).map(|dll| Arc::new(linkage::from_pe(&dll)));
         Ok(Object {
             name: name.into(),
             path,
@@ -307,10 +308,18 @@ impl LoadGraph {
                 return None;
             }
         }
-        let own = &self.objects.first()?.linkage;
+        let cpu = &self.objects.first()?.linkage.cpu;
         let root = self.path.system.root.as_deref();
-        let tried = try_file(path, existing.as_deref(), root, &own.cpu)?;
-        match tried.and_then(|elf| linkage::from_elf(&elf)) {
+        let read = || {
+            let tried = try_file(path, existing.as_deref(), root, cpu)?;
+            Some(tried.and_then(|elf| linkage::from_elf(&elf)).map(Arc::new))
+        };
+        // The answer for a file depends on the CPU, too.
+        let read = match &existing {
+            Some(file) => path_cache::once("linkage", &file.join(cpu), read),
+            None => read(),
+        };
+        match read? {
             Err(defect) if existing.is_none() || defect.is_unread() => Some(Err(defect)),
             read => Some(Ok((existing?, read))),
         }

@@ -3,6 +3,7 @@
 use crate::model::Linkage;
 use crate::runtime::binary::{Defect, Elf, Pe, contains_word, cpu_name};
 use crate::runtime::facts::{Built, record};
+use crate::runtime::system::path_cache;
 use crate::system::{Binary, files};
 use std::env::consts::ARCH;
 use std::path::Path;
@@ -34,8 +35,10 @@ pub fn mentions(path: &Path, word: &str) -> bool {
 
 /// Returns the guard records of the crates in a program, without duplicates.
 pub fn records(path: &Path) -> Vec<Built> {
-    let parts = constants(path);
-    files::dedup(parts.iter().flat_map(|part| record::find(part)))
+    path_cache::once("records", path, || {
+        let parts = constants(path);
+        files::dedup(parts.iter().flat_map(|part| record::find(part)))
+    })
 }
 
 /// Reads an ELF file, if it is a 64-bit, little-endian one.

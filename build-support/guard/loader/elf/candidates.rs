@@ -118,6 +118,10 @@ pub fn try_file(
 
 /// Returns a library in this directory that has this SONAME but other file names: `ldconfig` was not run for it.
 pub fn unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
+    path_cache::once("unlinked", &dir.join(soname), || find_unlinked(dir, soname))
+}
+
+fn find_unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
     let stem = soname.split(['.', '-', '_']).next()?;
     for file in files_in(dir).into_iter().rev() {
         let name = file.file_name()?.to_str().unwrap_or_default();
