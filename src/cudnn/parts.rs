@@ -5,8 +5,10 @@ use crate::model::{Cudnn, Platform, Unresolved};
 use crate::runtime::binary::{Defect, Elf};
 use crate::runtime::facts::{LibraryName, majors, sub_libraries};
 use crate::runtime::install::{Expected, FileContents, FileReader, Installed, SubLibraryFile};
+use crate::runtime::system::path_cache;
 use crate::system::{Binary, Sysroot, files};
 use crate::toolkit::dependencies::imported_from;
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 /// The files of the main library and the sub-libraries, each with its name: `cudnn`, `graph`, ...
@@ -15,12 +17,14 @@ pub type Named = Vec<(String, PathBuf)>;
 /// The size of a library and its build ID.
 type Build = (u64, Option<String>);
 
+/// A file with its real path, opened when it is first read.
+type Opened = (PathBuf, OnceCell<Result<Binary, Defect>>);
+
 /// The files of a cuDNN, each opened once.
 pub struct OpenFiles<'a> {
     sysroot: Sysroot<'a>,
     platform: &'a Platform,
-    /// The files that could be opened, with their real paths.
-    opened: Vec<(PathBuf, Result<Binary, Defect>)>,
+    opened: Vec<Opened>,
 }
 
 impl<'a> OpenFiles<'a> {
@@ -37,13 +41,19 @@ impl<'a> OpenFiles<'a> {
     pub fn open(&mut self, name: &str, path: &Path) -> FileContents {
         let real = self.sysroot.canonical(path);
         if self.opened.iter().all(|known| known.0 != real) {
-            let opened = Binary::open(&real, self.platform.os);
-            self.opened.push((real.clone(), opened));
+            self.opened.push((real, OnceCell::new()));
         }
+        let key = path.join(name).join(&self.platform.triple);
+        path_cache::once("contents", &key, || self.contents(name, path))
+    }
+
+    fn contents(&self, name: &str, path: &Path) -> FileContents {
         let mut contents = FileContents::default();
-        let mut opened = self.opened.iter();
-        match opened.find(|known| known.0 == real) {
-            Some((_, Ok(binary))) => {
+        let Some(opened) = self.opened(path) else {
+            return contents;
+        };
+        match self.read_once(opened) {
+            Ok(binary) => {
                 contents.defect = binary.defect(path, self.platform);
                 contents.size = binary.length();
                 contents.inside = binary.release(name);
@@ -51,11 +61,19 @@ impl<'a> OpenFiles<'a> {
                 let id = elf.and_then(Elf::build_id).unwrap_or_default();
                 contents.builds = build_ids::releases(&id);
             }
-            Some((_, Err(defect))) => contents.defect = Some(defect.clone()),
-            None => {}
+            Err(defect) => contents.defect = Some(defect.clone()),
         }
-        contents.path = real;
+        contents.path.clone_from(&opened.0);
         contents
+    }
+
+    fn opened(&self, path: &Path) -> Option<&Opened> {
+        let real = self.sysroot.canonical(path);
+        self.opened.iter().find(|known| known.0 == real)
+    }
+
+    fn read_once<'o>(&self, (real, file): &'o Opened) -> &'o Result<Binary, Defect> {
+        file.get_or_init(|| Binary::open(real, self.platform.os))
     }
 
     /// Reads files.
@@ -71,9 +89,13 @@ impl<'a> OpenFiles<'a> {
 
     /// Returns the file of this path, if it was opened.
     pub fn binary(&self, path: &Path) -> Option<&Binary> {
-        let real = self.sysroot.canonical(path);
-        let known = self.opened.iter().find(|known| known.0 == real);
-        known?.1.as_ref().ok()
+        self.read_once(self.opened(path)?).as_ref().ok()
+    }
+
+    fn cuda_major_of(&self, path: &Path) -> Option<u32> {
+        let opened = self.opened(path)?;
+        let read = || self.read_once(opened).as_ref().ok()?.cuda_major();
+        path_cache::once("cuda major", &opened.0, read)
     }
 
     /// Returns the directories of these files, with links resolved.
@@ -93,7 +115,7 @@ impl<'a> OpenFiles<'a> {
         known.find_map(|known| {
             known.version_symbol?;
             let file = files.iter().find(|file| file.name == known.name)?;
-            self.binary(&file.path)?.cuda_major()
+            self.cuda_major_of(&file.path)
         })
     }
 
@@ -103,8 +125,7 @@ impl<'a> OpenFiles<'a> {
         for file in files {
             // In cuDNN 9, only these contain the name of their cuBLASLt.
             if ["adv", "engines_precompiled"].contains(&&*file.name) {
-                let binary = self.binary(&file.path);
-                if let Some(major) = binary.and_then(Binary::cuda_major) {
+                if let Some(major) = self.cuda_major_of(&file.path) {
                     majors.push((major, file.path.clone()));
                 }
             }

@@ -12,6 +12,8 @@ pub mod mixed_libraries;
 pub mod nvrtc;
 pub mod preflight;
 pub mod provider;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
 pub mod text;
 pub mod undefined_symbols;
 pub mod wheel_overlap;
@@ -28,15 +30,14 @@ use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::{LoadGraph, linkage, main_library};
 use crate::model::{Candidate, Found, Linkage, LoadPhase, Missing, Platform};
 use crate::report;
-use crate::runtime::driver::{driver_library, query};
+use crate::report::machine::DriverAnswer;
 use crate::runtime::facts::{Built, Finding, FindingId, Loader, Severity, Verdict, cudnn_file};
 use crate::runtime::judge::rules;
-use crate::runtime::loader::{SearchPath, file_name};
+use crate::runtime::loader::file_name;
 use crate::runtime::system::{DRIVER_SO, PathCache, path_cache};
 #[cfg(target_os = "linux")]
 use crate::system::privileges;
 use crate::system::{Host, files};
-use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
 use std::path::{Path, PathBuf};
@@ -333,18 +334,14 @@ impl Inspection {
 
     /// Queries the driver and the GPUs of this machine.
     fn ask(&mut self) {
-        let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
-        let ask = || within(DEADLINE, query::driver);
-        match path_cache::once("driver", Path::new(DRIVER_SO), ask) {
-            Ok(Ok(driver)) => self.input.driver = Some(driver),
-            Ok(Err(problem)) => {
+        let DriverAnswer { unsearched, driver } = DriverAnswer::query();
+        match driver {
+            Ok((driver, finding)) => {
+                self.input.driver = driver;
                 // The file that the program gets is already reported.
-                let problem = problem.with_memory_file();
-                let finding = driver_library::finding(&problem);
-                if !self.findings.iter().any(|one| one.id == finding.id) {
-                    self.findings.push(finding);
-                }
-                self.input.driver = problem.driver().cloned();
+                let mut known = self.findings.iter().map(|one| one.id);
+                let finding = finding.filter(|one| !known.any(|id| id == one.id));
+                self.findings.extend(finding);
             }
             Err(_) => self
                 .unknown

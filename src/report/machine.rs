@@ -6,12 +6,13 @@ use crate::compat::{cargo_lock, cudarc, cudarc_refusals, rules};
 use crate::kernels::nvcc::diagnostics;
 use crate::model::{Cudnn, Os, Toolkit};
 use crate::report::{Machine, ToolchainReport, host_compiler, json};
-use crate::runtime::driver::{Driver, driver_library, query, stub};
+use crate::runtime::driver::{Driver, MissingDriver, driver_library, query, stub};
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::dlopen_dependencies::{SuspectLibrary, find_suspects, is_dependency};
 use crate::runtime::loader::SearchPath;
+use crate::runtime::system::{DRIVER_SO, path_cache};
 use crate::system::files;
-use crate::targets::gpus::{DEADLINE, within};
+use crate::targets::gpus::{DEADLINE, SilentDriver, within};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 use std::path::Path;
@@ -69,15 +70,40 @@ impl ToolchainReport {
     }
 }
 
+/// What this machine's driver answers.
+#[derive(Clone)]
+pub struct DriverAnswer {
+    /// The fault of a driver that programs do not find, if one is loaded.
+    pub unsearched: Option<MissingDriver>,
+    /// The driver, and the finding about a query that failed.
+    pub driver: Result<(Option<Driver>, Option<Finding>), SilentDriver>,
+}
+
+impl DriverAnswer {
+    /// Queries the driver, once for all programs of an inspection.
+    pub fn query() -> Self {
+        let query = || Self {
+            unsearched: driver_library::unsearched(Path::new("/"), SearchPath::of_program),
+            driver: within(DEADLINE, query::driver).map(|answer| match answer {
+                Ok(driver) => (Some(driver), None),
+                Err(problem) => {
+                    let problem = problem.with_memory_file();
+                    let finding = driver_library::finding(&problem);
+                    (problem.driver().cloned(), Some(finding))
+                }
+            }),
+        };
+        path_cache::once("driver", Path::new(DRIVER_SO), query)
+    }
+}
+
 fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::default();
-    let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
-    match within(DEADLINE, query::driver) {
-        Ok(Ok(driver)) => machine.driver = Some(driver),
-        Ok(Err(problem)) => {
-            let problem = problem.with_memory_file();
-            findings.push(driver_library::finding(&problem));
-            machine.driver = problem.driver().cloned();
+    let DriverAnswer { unsearched, driver } = DriverAnswer::query();
+    match driver {
+        Ok((driver, finding)) => {
+            machine.driver = driver;
+            findings.extend(finding);
         }
         Err(silent) => findings.push(silent.finding()),
     }
