@@ -40,10 +40,11 @@ impl<'a> OpenFiles<'a> {
     /// Opens the file of a sub-library, for [`FileReader::new`].
     pub fn open(&mut self, name: &str, path: &Path) -> FileContents {
         let real = self.sysroot.canonical(path);
+        let own = path.file_name().unwrap_or_default();
+        let key = real.join(name).join(own).join(&self.platform.triple);
         if self.opened.iter().all(|known| known.0 != real) {
             self.opened.push((real, OnceCell::new()));
         }
-        let key = path.join(name).join(&self.platform.triple);
         path_cache::once("contents", &key, || self.contents(name, path))
     }
 

@@ -3,8 +3,8 @@
 use crate::inspection::Inspection;
 use crate::runtime::system::PathCache;
 use crate::runtime::system::path_cache::asked;
+use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 /// Returns the numbers of queries and opened files for this many programs: those of the programs, and all others.
@@ -32,8 +32,11 @@ fn queries(count: usize) -> (usize, usize) {
     );
     library("libcudnn_ops.so.9", "int nothing;");
     let code = "int cudnnGetVersion(void); void _start(void) { cudnnGetVersion(); }";
-    let rpath = format!("-Wl,-rpath,{}", dir.display());
-    let program = compile("program", code, &[cudnn.to_str().unwrap(), &rpath]);
+    let program = compile(
+        "program",
+        code,
+        &[cudnn.to_str().unwrap(), "-Wl,-rpath,$ORIGIN/../.."],
+    );
     let own = dir.join("programs");
     let programs = (0..count).map(|number| {
         let copy = own.join(format!("{number}/app"));
@@ -50,9 +53,15 @@ fn queries(count: usize) -> (usize, usize) {
     }
     drop(cache);
     let asked = asked::take();
-    fs::remove_dir_all(&dir).unwrap();
-    let is_own = |(_, path): &&(_, _)| Path::new(path).starts_with(&own);
+    let is_own = |(query, path): &&(&str, OsString)| {
+        let path = match *query {
+            "open" => fs::canonicalize(path).unwrap(),
+            _ => path.into(),
+        };
+        path.starts_with(&own)
+    };
     let of_programs = asked.iter().filter(is_own).count();
+    fs::remove_dir_all(&dir).unwrap();
     (of_programs, asked.len() - of_programs)
 }
 

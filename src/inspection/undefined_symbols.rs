@@ -9,7 +9,7 @@ use crate::runtime::facts::LibraryName;
 use crate::runtime::system::{DRIVER_SO, path_cache};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// The shortest common beginning of a function and of the other functions of its library: `nccl`.
@@ -66,16 +66,16 @@ impl Symbols {
     }
 
     /// Reads the libraries of a program, which several programs may have.
-    fn read(libraries: &[Object]) -> Option<Rc<Self>> {
+    fn read(libraries: &[PathBuf]) -> Option<Rc<Self>> {
         let mut key = OsString::new();
         for library in libraries {
-            key.push(&library.path);
+            key.push(library);
             key.push("\0");
         }
         path_cache::once("symbols", Path::new(&key), || {
             let mut symbols = Self::default();
             for (at, library) in libraries.iter().enumerate() {
-                symbols.add(at + 1, &library.path)?;
+                symbols.add(at + 1, library)?;
             }
             Some(Rc::new(symbols))
         })
@@ -83,13 +83,13 @@ impl Symbols {
 }
 
 fn search(graph: &LoadGraph) -> Option<Vec<Undefined<'_>>> {
-    let (program, libraries) = graph.objects.split_first()?;
+    let (program, libraries) = graph.real.split_first()?;
     if graph.objects.iter().any(|one| one.defect.is_some()) {
         return None;
     }
     let shared = Symbols::read(libraries)?;
     let mut own = Symbols::default();
-    own.add(0, &program.path)?;
+    own.add(0, program)?;
     let mut imports = own.undefined;
     imports.retain(|name, _| !shared.defined.contains(name));
     for (name, users) in &shared.undefined {

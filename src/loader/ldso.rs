@@ -35,7 +35,7 @@ pub struct LoadGraph {
     /// Files that were selected although the CPU, on which the selection depends, is unknown.
     pub by_level: Vec<PathBuf>,
     /// The real paths of the objects, because a file is loaded only once.
-    real: Vec<PathBuf>,
+    pub real: Vec<PathBuf>,
 }
 
 impl LoadGraph {
@@ -321,13 +321,21 @@ impl LoadGraph {
                 return Some(Selected::Placeholder);
             }
         }
-        let tried = try_file(path, existing.as_deref(), root, cpu)?;
-        match (existing, tried.and_then(|elf| linkage::from_elf(&elf))) {
+        let read = || {
+            let tried = try_file(path, existing.as_deref(), root, cpu)?;
+            Some(tried.and_then(|elf| linkage::from_elf(&elf)).map(Arc::new))
+        };
+        let real = existing.as_ref().map(|file| self.sysroot().canonical(file));
+        let read = match real {
+            Some(real) => path_cache::once("linkage", &real.join(cpu), read),
+            None => read(),
+        };
+        match (existing, read?) {
             (Some(file), Err(defect)) if !defect.is_unread() => {
                 Some(Selected::File(file, Err(defect)))
             }
             (_, Err(defect)) => Some(Selected::Unfit(defect)),
-            (file, Ok(linkage)) => Some(Selected::File(file?, Ok(linkage.into()))),
+            (file, Ok(linkage)) => Some(Selected::File(file?, Ok(linkage))),
         }
     }
 
