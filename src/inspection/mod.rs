@@ -30,10 +30,11 @@ use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::{LoadGraph, linkage, main_library};
 use crate::model::{Candidate, Found, Linkage, LoadPhase, Missing, Platform};
 use crate::report;
-use crate::report::machine::DriverAnswer;
+use crate::report::machine::query_driver;
+use crate::runtime::driver::driver_library;
 use crate::runtime::facts::{Built, Finding, FindingId, Loader, Severity, Verdict, cudnn_file};
 use crate::runtime::judge::rules;
-use crate::runtime::loader::file_name;
+use crate::runtime::loader::{SearchPath, file_name};
 use crate::runtime::system::{DRIVER_SO, PathCache, path_cache};
 #[cfg(target_os = "linux")]
 use crate::system::privileges;
@@ -334,14 +335,17 @@ impl Inspection {
 
     /// Queries the driver and the GPUs of this machine.
     fn ask(&mut self) {
-        let DriverAnswer { unsearched, driver } = DriverAnswer::query();
-        match driver {
-            Ok((driver, finding)) => {
-                self.input.driver = driver;
+        let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
+        match query_driver() {
+            Ok(Ok(driver)) => self.input.driver = Some(driver),
+            Ok(Err(problem)) => {
                 // The file that the program gets is already reported.
-                let mut known = self.findings.iter().map(|one| one.id);
-                let finding = finding.filter(|one| !known.any(|id| id == one.id));
-                self.findings.extend(finding);
+                let problem = problem.with_memory_file();
+                let finding = driver_library::finding(&problem);
+                if !self.findings.iter().any(|one| one.id == finding.id) {
+                    self.findings.push(finding);
+                }
+                self.input.driver = problem.driver().cloned();
             }
             Err(_) => self
                 .unknown

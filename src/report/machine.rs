@@ -6,7 +6,7 @@ use crate::compat::{cargo_lock, cudarc, cudarc_refusals, rules};
 use crate::kernels::nvcc::diagnostics;
 use crate::model::{Cudnn, Os, Toolkit};
 use crate::report::{Machine, ToolchainReport, host_compiler, json};
-use crate::runtime::driver::{Driver, MissingDriver, driver_library, query, stub};
+use crate::runtime::driver::{Driver, DriverProblem, driver_library, query, stub};
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::dlopen_dependencies::{SuspectLibrary, find_suspects, is_dependency};
 use crate::runtime::loader::SearchPath;
@@ -70,40 +70,15 @@ impl ToolchainReport {
     }
 }
 
-/// What this machine's driver answers.
-#[derive(Clone)]
-pub struct DriverAnswer {
-    /// The fault of a driver that programs do not find, if one is loaded.
-    pub unsearched: Option<MissingDriver>,
-    /// The driver, and the finding about a query that failed.
-    pub driver: Result<(Option<Driver>, Option<Finding>), SilentDriver>,
-}
-
-impl DriverAnswer {
-    /// Queries the driver, once for all programs of an inspection.
-    pub fn query() -> Self {
-        let query = || Self {
-            unsearched: driver_library::unsearched(Path::new("/"), SearchPath::of_program),
-            driver: within(DEADLINE, query::driver).map(|answer| match answer {
-                Ok(driver) => (Some(driver), None),
-                Err(problem) => {
-                    let problem = problem.with_memory_file();
-                    let finding = driver_library::finding(&problem);
-                    (problem.driver().cloned(), Some(finding))
-                }
-            }),
-        };
-        path_cache::once("driver", Path::new(DRIVER_SO), query)
-    }
-}
-
 fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::default();
-    let DriverAnswer { unsearched, driver } = DriverAnswer::query();
-    match driver {
-        Ok((driver, finding)) => {
-            machine.driver = driver;
-            findings.extend(finding);
+    let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
+    match query_driver() {
+        Ok(Ok(driver)) => machine.driver = Some(driver),
+        Ok(Err(problem)) => {
+            let problem = problem.with_memory_file();
+            findings.push(driver_library::finding(&problem));
+            machine.driver = problem.driver().cloned();
         }
         Err(silent) => findings.push(silent.finding()),
     }
@@ -159,8 +134,14 @@ fn add_missing_dependencies(cudnn: &Cudnn, toolkit: Option<&Toolkit>, findings: 
     findings.extend(first.map(|first: Finding| first.with_lines("also", others)));
 }
 
+/// Queries the driver, once for all programs of an inspection.
+pub fn query_driver() -> Result<Result<Driver, DriverProblem>, SilentDriver> {
+    let ask = || within(DEADLINE, query::driver);
+    path_cache::once("driver", Path::new(DRIVER_SO), ask)
+}
+
 pub fn driver() -> Option<Driver> {
-    let answer = within(DEADLINE, query::driver).ok()?;
+    let answer = query_driver().ok()?;
     answer.map_or_else(|problem| problem.driver().cloned(), Some)
 }
 
