@@ -8,7 +8,7 @@ use crate::runtime::binary::{Elf, Symbol};
 use crate::runtime::facts::LibraryName;
 use crate::runtime::system::{DRIVER_SO, path_cache};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -67,12 +67,8 @@ impl Symbols {
 
     /// Reads the libraries of a program, which several programs may have.
     fn read(libraries: &[PathBuf]) -> Option<Rc<Self>> {
-        let mut key = OsString::new();
-        for library in libraries {
-            key.push(library);
-            key.push("\0");
-        }
-        path_cache::once("symbols", Path::new(&key), || {
+        let paths: Vec<&OsStr> = libraries.iter().map(|path| path.as_os_str()).collect();
+        path_cache::once("symbols", Path::new(&paths.join(OsStr::new("\0"))), || {
             let mut symbols = Self::default();
             for (at, library) in libraries.iter().enumerate() {
                 symbols.add(at + 1, library)?;
