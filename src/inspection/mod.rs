@@ -337,15 +337,12 @@ impl Inspection {
     fn ask(&mut self) {
         let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
         match query_driver() {
-            Ok(Ok(driver)) => self.input.driver = Some(driver),
-            Ok(Err(problem)) => {
+            Ok((driver, finding)) => {
+                self.input.driver = driver;
                 // The file that the program gets is already reported.
-                let problem = problem.with_memory_file();
-                let finding = driver_library::finding(&problem);
-                if !self.findings.iter().any(|one| one.id == finding.id) {
-                    self.findings.push(finding);
-                }
-                self.input.driver = problem.driver().cloned();
+                let known: Vec<FindingId> = self.findings.iter().map(|one| one.id).collect();
+                let finding = finding.filter(|one| !known.contains(&one.id));
+                self.findings.extend(finding);
             }
             Err(_) => self
                 .unknown

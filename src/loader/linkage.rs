@@ -10,10 +10,10 @@ use std::path::Path;
 
 /// Reads an ELF or PE file.
 pub fn read(path: &Path) -> Result<Linkage, Defect> {
-    match Binary::recognize(path)? {
+    path_cache::once("program", path, || match Binary::recognize(path)? {
         Binary::Elf(elf) => from_elf(&elf),
         Binary::Pe(pe) => Ok(from_pe(&pe)),
-    }
+    })
 }
 
 /// Returns the read-only data of a program or library.

@@ -6,7 +6,7 @@ use crate::compat::{cargo_lock, cudarc, cudarc_refusals, rules};
 use crate::kernels::nvcc::diagnostics;
 use crate::model::{Cudnn, Os, Toolkit};
 use crate::report::{Machine, ToolchainReport, host_compiler, json};
-use crate::runtime::driver::{Driver, DriverProblem, driver_library, query, stub};
+use crate::runtime::driver::{Driver, driver_library, query, stub};
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::dlopen_dependencies::{SuspectLibrary, find_suspects, is_dependency};
 use crate::runtime::loader::SearchPath;
@@ -74,11 +74,9 @@ fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::default();
     let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
     match query_driver() {
-        Ok(Ok(driver)) => machine.driver = Some(driver),
-        Ok(Err(problem)) => {
-            let problem = problem.with_memory_file();
-            findings.push(driver_library::finding(&problem));
-            machine.driver = problem.driver().cloned();
+        Ok((driver, finding)) => {
+            machine.driver = driver;
+            findings.extend(finding);
         }
         Err(silent) => findings.push(silent.finding()),
     }
@@ -134,15 +132,22 @@ fn add_missing_dependencies(cudnn: &Cudnn, toolkit: Option<&Toolkit>, findings: 
     findings.extend(first.map(|first: Finding| first.with_lines("also", others)));
 }
 
-/// Queries the driver, once for all programs of an inspection.
-pub fn query_driver() -> Result<Result<Driver, DriverProblem>, SilentDriver> {
-    let ask = || within(DEADLINE, query::driver);
-    path_cache::once("driver", Path::new(DRIVER_SO), ask)
+/// Queries the driver, once for all programs of an inspection. Returns the driver, and the finding about a failed query.
+pub fn query_driver() -> Result<(Option<Driver>, Option<Finding>), SilentDriver> {
+    path_cache::once("driver", Path::new(DRIVER_SO), || {
+        Ok(match within(DEADLINE, query::driver)? {
+            Ok(driver) => (Some(driver), None),
+            Err(problem) => {
+                let problem = problem.with_memory_file();
+                let finding = driver_library::finding(&problem);
+                (problem.driver().cloned(), Some(finding))
+            }
+        })
+    })
 }
 
 pub fn driver() -> Option<Driver> {
-    let answer = query_driver().ok()?;
-    answer.map_or_else(|problem| problem.driver().cloned(), Some)
+    query_driver().ok()?.0
 }
 
 /// Adds the targets for which kernels would be compiled.

@@ -11,10 +11,10 @@ pub const HWCAPS: &str = "glibc-hwcaps";
 impl System {
     /// Returns the files that the loader tries for a file in a searched directory.
     pub fn variants(&self, file: &Path) -> Vec<PathBuf> {
-        let mut variants = Vec::new();
+        let (mut variants, hwcaps) = (Vec::new(), file.with_file_name(HWCAPS));
         for level in self.levels.as_deref().unwrap_or(&[None]) {
             variants.push(match (level, file.file_name()) {
-                (Some(level), Some(name)) => file.with_file_name(HWCAPS).join(level).join(name),
+                (Some(level), Some(name)) => hwcaps.join(level).join(name),
                 _ => file.to_path_buf(),
             });
         }
