@@ -48,12 +48,8 @@ pub fn forget() {
 pub fn once<T: Clone + 'static>(query: &'static str, path: &Path, ask: impl FnOnce() -> T) -> T {
     let path = path.as_os_str();
     let known = with(|known| {
-        known
-            .as_ref()?
-            .get(query)?
-            .get(path)?
-            .downcast_ref()
-            .cloned()
+        let answer = known.as_ref()?.get(query)?.get(path)?;
+        answer.downcast_ref().cloned()
     });
     if let Some(answer) = known.flatten() {
         return answer;
