@@ -34,11 +34,6 @@ impl Undefined<'_> {
     }
 }
 
-/// Returns the functions that no file of the graph defines. Nothing is known of a graph with a file that cannot be read.
-pub fn find(graph: &LoadGraph) -> Vec<Undefined<'_>> {
-    search(graph).unwrap_or_default()
-}
-
 /// The symbols of several files.
 #[derive(Default)]
 struct Symbols {
@@ -78,7 +73,8 @@ impl Symbols {
     }
 }
 
-fn search(graph: &LoadGraph) -> Option<Vec<Undefined<'_>>> {
+/// Returns the functions that no file of the graph defines. Nothing is known of a graph with a file that cannot be read.
+pub fn find(graph: &LoadGraph) -> Option<Vec<Undefined<'_>>> {
     let (program, libraries) = graph.real.split_first()?;
     if graph.objects.iter().any(|one| one.defect.is_some()) {
         return None;

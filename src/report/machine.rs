@@ -146,10 +146,6 @@ pub fn query_driver() -> Result<(Option<Driver>, Option<Finding>), SilentDriver>
     })
 }
 
-pub fn driver() -> Option<Driver> {
-    query_driver().ok()?.0
-}
-
 /// Adds the targets for which kernels would be compiled.
 fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Finding>) {
     if let Some(nvcc) = toolchain.nvcc() {
