@@ -5,6 +5,7 @@ use crate::model::{Cudnn, Platform, Unresolved};
 use crate::runtime::binary::{Defect, Elf};
 use crate::runtime::facts::{LibraryName, majors, sub_libraries};
 use crate::runtime::install::{Expected, FileContents, FileReader, Installed, SubLibraryFile};
+use crate::runtime::system::path_cache;
 use crate::system::{Binary, Sysroot, files};
 use crate::toolkit::dependencies::imported_from;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ type Build = (u64, Option<String>);
 pub struct OpenFiles<'a> {
     sysroot: Sysroot<'a>,
     platform: &'a Platform,
-    /// The files that could be opened, with their real paths.
+    /// The files that were opened, with their real paths.
     opened: Vec<(PathBuf, Result<Binary, Defect>)>,
 }
 
@@ -33,29 +34,37 @@ impl<'a> OpenFiles<'a> {
         }
     }
 
-    /// Opens the file of a sub-library, for [`FileReader::new`].
+    /// Returns what the file of a sub-library contains, for [`FileReader::new`].
     pub fn open(&mut self, name: &str, path: &Path) -> FileContents {
-        let real = self.sysroot.canonical(path);
-        if self.opened.iter().all(|known| known.0 != real) {
-            let opened = Binary::open(&real, self.platform.os);
-            self.opened.push((real.clone(), opened));
-        }
-        let mut contents = FileContents::default();
-        let mut opened = self.opened.iter();
-        match opened.find(|known| known.0 == real) {
-            Some((_, Ok(binary))) => {
-                contents.defect = binary.defect(path, self.platform);
-                contents.size = binary.length();
-                contents.inside = binary.release(name);
-                let elf = binary.as_elf().filter(|_| contents.inside.is_none());
-                let id = elf.and_then(Elf::build_id).unwrap_or_default();
-                contents.builds = build_ids::releases(&id);
+        let (real, own) = (self.sysroot.canonical(path), path.file_name());
+        let key = real.join(name).join(own.unwrap_or_default());
+        path_cache::once("contents", &key.join(&self.platform.triple), || {
+            let platform = self.platform;
+            let mut contents = FileContents::default();
+            match self.file(&real) {
+                Ok(binary) => {
+                    contents.defect = binary.defect(path, platform);
+                    contents.size = binary.length();
+                    contents.inside = binary.release(name);
+                    let elf = binary.as_elf().filter(|_| contents.inside.is_none());
+                    let id = elf.and_then(Elf::build_id).unwrap_or_default();
+                    contents.builds = build_ids::releases(&id);
+                }
+                Err(defect) => contents.defect = Some(defect.clone()),
             }
-            Some((_, Err(defect))) => contents.defect = Some(defect.clone()),
-            None => {}
+            contents.path = real;
+            contents
+        })
+    }
+
+    fn file(&mut self, real: &Path) -> &Result<Binary, Defect> {
+        let known = self.opened.iter().position(|known| known.0 == real);
+        let at = known.unwrap_or(self.opened.len());
+        if known.is_none() {
+            let opened = Binary::open(real, self.platform.os);
+            self.opened.push((real.to_path_buf(), opened));
         }
-        contents.path = real;
-        contents
+        &self.opened[at].1
     }
 
     /// Reads files.
@@ -69,11 +78,15 @@ impl<'a> OpenFiles<'a> {
         files
     }
 
-    /// Returns the file of this path, if it was opened.
-    pub fn binary(&self, path: &Path) -> Option<&Binary> {
+    /// Returns the file at this path, if it can be opened.
+    pub fn binary(&mut self, path: &Path) -> Option<&Binary> {
         let real = self.sysroot.canonical(path);
-        let known = self.opened.iter().find(|known| known.0 == real);
-        known?.1.as_ref().ok()
+        self.file(&real).as_ref().ok()
+    }
+
+    fn cuda_major_of(&mut self, path: &Path) -> Option<u32> {
+        let real = self.sysroot.canonical(path);
+        path_cache::once("cuda major", &real, || self.binary(path)?.cuda_major())
     }
 
     /// Returns the directories of these files, with links resolved.
@@ -88,23 +101,22 @@ impl<'a> OpenFiles<'a> {
     }
 
     /// Returns the CUDA major that a cuDNN with these files was built for.
-    pub fn cuda_major(&self, files: &[&SubLibraryFile]) -> Option<u32> {
+    pub fn cuda_major(&mut self, files: &[&SubLibraryFile]) -> Option<u32> {
         let mut known = sub_libraries::ALL.iter().rev();
         known.find_map(|known| {
             known.version_symbol?;
             let file = files.iter().find(|file| file.name == known.name)?;
-            self.binary(&file.path)?.cuda_major()
+            self.cuda_major_of(&file.path)
         })
     }
 
     /// Returns the CUDA majors that the sub-libraries were built for, if they differ, each with a file.
-    pub fn different_cuda_majors(&self, files: &[SubLibraryFile]) -> Vec<(u32, PathBuf)> {
+    pub fn different_cuda_majors(&mut self, files: &[SubLibraryFile]) -> Vec<(u32, PathBuf)> {
         let mut majors: Vec<(u32, PathBuf)> = Vec::new();
         for file in files {
             // In cuDNN 9, only these contain the name of their cuBLASLt.
             if ["adv", "engines_precompiled"].contains(&&*file.name) {
-                let binary = self.binary(&file.path);
-                if let Some(major) = binary.and_then(Binary::cuda_major) {
+                if let Some(major) = self.cuda_major_of(&file.path) {
                     majors.push((major, file.path.clone()));
                 }
             }
@@ -117,7 +129,7 @@ impl<'a> OpenFiles<'a> {
 
     /// Returns the functions that a sub-library imports from another one that does not define them. This is slow, so it
     /// is only done if a version is unknown. A library without a symbol table counts as complete.
-    pub fn unresolved_symbols(&self, files: &[SubLibraryFile]) -> Vec<Unresolved> {
+    pub fn unresolved_symbols(&mut self, files: &[SubLibraryFile]) -> Vec<Unresolved> {
         let mut found = Vec::new();
         if files.iter().all(|file| file.version.is_some()) {
             return found;
@@ -175,7 +187,6 @@ impl<'a> OpenFiles<'a> {
 
     /// Returns the build of a library; `None` for a linker script.
     fn build(&mut self, path: &Path) -> Option<Build> {
-        self.open("", path);
         let library = self.binary(path)?;
         library.cpu()?;
         Some((library.length(), library.as_elf().and_then(Elf::build_id)))

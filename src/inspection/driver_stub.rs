@@ -2,7 +2,7 @@
 //! in an image.
 
 use crate::cudnn::file_name;
-use crate::inspection::{InspectionFault, looked_up};
+use crate::inspection::InspectionFault;
 use crate::loader::LoadGraph;
 use crate::model::{LoadPhase, Object, pattern};
 use crate::runtime::binary::contains;
@@ -18,9 +18,14 @@ use std::path::{Path, PathBuf};
 
 /// Returns the finding about a stub or an older library that the program, which has these constants, or its cuDNN gets
 /// instead of the driver. In an image, the driver may be mounted over a stub in the system's directories.
-pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<Finding> {
+pub fn finding(
+    graph: &LoadGraph,
+    guards: &[Built],
+    has_cudarc: bool,
+    constants: &[u8],
+) -> Option<Finding> {
     let has_guard = guards.iter().any(|guard| guard.loader == Loader::Cudarc);
-    let is_cudarc = has_guard || looked_up::cudarc(constants).is_some();
+    let is_cudarc = has_guard || has_cudarc;
     // Other programs do not use the driver.
     let is_user = |object: &Object| {
         let name = &object.name;

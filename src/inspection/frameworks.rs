@@ -89,7 +89,7 @@ impl Framework {
             runpath: Some("$ORIGIN".into()),
             ..linkage
         };
-        let mut graph = LoadGraph::resolve(&program, made_up, search_path);
+        let mut graph = LoadGraph::resolve(&program, made_up.into(), search_path);
         let Some(provider) = provider::open(&mut graph, "", library, 0) else {
             return;
         };

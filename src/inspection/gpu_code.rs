@@ -6,6 +6,7 @@ use crate::model::{Object, Os};
 use crate::runtime::driver::Device;
 use crate::runtime::facts::{Finding, Target};
 use crate::runtime::loader::file_name;
+use crate::runtime::system::path_cache;
 use std::path::Path;
 
 /// Returns the finding about files without code for the GPU on which programs compute, the first, and the doubts about
@@ -27,13 +28,14 @@ pub fn check(
         let path = &*object.path;
         // The code of cuFFT is among its data.
         let is_cudas = object.name.trim_start_matches("lib").starts_with("cu");
-        let codes = match device_code::read_library(path, os) {
+        let read = || match device_code::read_library(path, os) {
             Some(codes) if (is_cudas || !codes.is_empty()) && !runs(&codes) => {
                 device_code::search_file(path, os, &runs)
             }
             codes => codes,
         };
-        match codes {
+        // All programs of an inspection have the same GPU.
+        match path_cache::once("device code", path, read) {
             None => doubts.push(format!("the GPU code in `{}` was not read", path.display())),
             Some(codes) if codes.is_empty() && provider != Some(path) || runs(&codes) => {}
             Some(codes) => lacking.push((path, codes)),

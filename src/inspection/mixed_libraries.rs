@@ -68,7 +68,7 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
         None => InspectionFault::Undefined(&undefined).finding(),
     };
     let undefined = undefined_symbols::find(graph).into_iter();
-    undefined.map(finding).collect()
+    undefined.flatten().map(finding).collect()
 }
 
 /// Returns the command that installs the only wheel again whose file is not the one that exists.
@@ -144,7 +144,7 @@ fn is_fixed_by(graph: &LoadGraph, path: SearchPath, library: &str) -> bool {
     }
     let mut missing = changed.missing.iter();
     let is_complete = missing.all(|one| graph.missing.iter().any(|old| old.name == one.name));
-    let mut undefined = undefined_symbols::find(&changed).into_iter();
+    let mut undefined = undefined_symbols::find(&changed).into_iter().flatten();
     let is_other = |object: &Object| object.name != library;
     is_complete && undefined.all(|one| one.library.is_none_or(is_other))
 }

@@ -12,6 +12,8 @@ pub mod mixed_libraries;
 pub mod nvrtc;
 pub mod preflight;
 pub mod provider;
+#[cfg(all(test, target_os = "linux"))]
+mod tests;
 pub mod text;
 pub mod undefined_symbols;
 pub mod wheel_overlap;
@@ -28,7 +30,8 @@ use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::{LoadGraph, linkage, main_library};
 use crate::model::{Candidate, Found, Linkage, LoadPhase, Missing, Platform};
 use crate::report;
-use crate::runtime::driver::{driver_library, query};
+use crate::report::machine::query_driver;
+use crate::runtime::driver::driver_library;
 use crate::runtime::facts::{Built, Finding, FindingId, Loader, Severity, Verdict, cudnn_file};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::{SearchPath, file_name};
@@ -36,17 +39,17 @@ use crate::runtime::system::{DRIVER_SO, PathCache, path_cache};
 #[cfg(target_os = "linux")]
 use crate::system::privileges;
 use crate::system::{Host, files};
-use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A compiled program, inspected without running it: the records of its guards, the libraries that the loader would
 /// find, and whether they are compatible. `cudnn-guard inspect` prints it.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     input: PreflightInput,
-    linkage: Linkage,
+    linkage: Arc<Linkage>,
     findings: Vec<Finding>,
     /// The parts that could not be checked.
     pub(crate) unknown: Vec<String>,
@@ -86,7 +89,7 @@ impl Inspection {
                 guards,
                 ..PreflightInput::default()
             },
-            linkage: read,
+            linkage: Arc::new(read),
             findings: Vec::new(),
             unknown: others.iter().map(unknown_rule).collect(),
             lenient: None,
@@ -220,7 +223,8 @@ impl Inspection {
                 cudarc,
             ));
         }
-        if let Some(finding) = driver_stub::finding(&graph, &self.input.guards, &constants) {
+        let (guards, has_cudarc) = (&self.input.guards, cudarc.is_some());
+        if let Some(finding) = driver_stub::finding(&graph, guards, has_cudarc, &constants) {
             self.unknown.push("the program does not use the GPU".into());
             self.findings.push(finding);
         }
@@ -332,16 +336,13 @@ impl Inspection {
     /// Queries the driver and the GPUs of this machine.
     fn ask(&mut self) {
         let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
-        match within(DEADLINE, query::driver) {
-            Ok(Ok(driver)) => self.input.driver = Some(driver),
-            Ok(Err(problem)) => {
+        match query_driver() {
+            Ok((driver, finding)) => {
+                self.input.driver = driver;
                 // The file that the program gets is already reported.
-                let problem = problem.with_memory_file();
-                let finding = driver_library::finding(&problem);
-                if !self.findings.iter().any(|one| one.id == finding.id) {
-                    self.findings.push(finding);
-                }
-                self.input.driver = problem.driver().cloned();
+                let known: Vec<FindingId> = self.findings.iter().map(|one| one.id).collect();
+                let finding = finding.filter(|one| !known.contains(&one.id));
+                self.findings.extend(finding);
             }
             Err(_) => self
                 .unknown

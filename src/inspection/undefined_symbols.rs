@@ -6,8 +6,11 @@ use crate::model::{LoadPhase, Object};
 use crate::runtime::binary::elf_imports::Import;
 use crate::runtime::binary::{Elf, Symbol};
 use crate::runtime::facts::LibraryName;
-use crate::runtime::system::DRIVER_SO;
-use std::collections::BTreeMap;
+use crate::runtime::system::{DRIVER_SO, path_cache};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// The shortest common beginning of a function and of the other functions of its library: `nccl`.
 const SHORTEST_PREFIX: usize = 4;
@@ -31,177 +34,209 @@ impl Undefined<'_> {
     }
 }
 
-/// Returns the functions that no file of the graph defines. Nothing is known of a graph with a file that cannot be read.
-pub fn find(graph: &LoadGraph) -> Vec<Undefined<'_>> {
-    let intact = graph.objects.iter().filter(|one| one.defect.is_none());
-    let files: Vec<Elf> = intact.filter_map(|one| Elf::read(&one.path).ok()).collect();
-    if files.len() < graph.objects.len() {
-        return Vec::new();
-    }
-    let search = Search {
-        graph,
-        files,
-        exports: BTreeMap::new(),
-    };
-    search.run().unwrap_or_default()
+/// The symbols of several files.
+#[derive(Default)]
+struct Symbols {
+    /// The imports that none of the files defines, each with the index of its file.
+    undefined: BTreeMap<String, Vec<(usize, Import)>>,
+    defined: BTreeSet<String>,
 }
 
-struct Search<'a> {
-    graph: &'a LoadGraph,
-    files: Vec<Elf>,
-    /// The symbols that a file defines, if they were read.
-    exports: BTreeMap<usize, Vec<String>>,
-}
-
-impl<'a> Search<'a> {
-    fn run(mut self) -> Option<Vec<Undefined<'a>>> {
-        let mut imports: BTreeMap<String, Vec<(usize, Import)>> = BTreeMap::new();
-        for (index, file) in self.files.iter().enumerate() {
-            for import in file.imports()? {
-                let users = imports.entry(import.name.clone()).or_default();
+impl Symbols {
+    /// Adds a file. Returns `None` if it is damaged.
+    fn add(&mut self, index: usize, path: &Path) -> Option<()> {
+        let file = Elf::read(path).ok()?;
+        for import in file.imports()? {
+            if !self.defined.contains(&import.name) {
+                let users = self.undefined.entry(import.name.clone()).or_default();
                 users.push((index, import));
             }
         }
-        for file in &self.files {
-            file.each_symbol(&mut |symbol, name| {
-                if symbol.is_defined {
-                    imports.remove(&name);
-                }
-            })?;
-        }
-        let mut found = self.looked_up();
-        let mut bindings = BTreeMap::new();
-        for (index, import) in imports.into_values().flatten() {
-            let caller = self.graph.objects.get(index)?;
-            let Some(library) = self.library(caller, &import) else {
-                continue;
-            };
-            let file = self.files.get(index)?;
-            let bound = bindings.entry(index).or_insert_with(|| file.bindings());
-            // Linkers also keep the names of functions that are never called.
-            let Some(is_bound) = bound.get(&import.index) else {
-                continue;
-            };
-            let path = |object: Option<&'a Object>| object.map(|object| &object.path);
-            let is_known = |one: &Undefined<'a>| {
-                one.caller.path == caller.path && path(one.library) == path(library)
-            };
-            let at = found.iter().position(is_known).unwrap_or(found.len());
-            if at == found.len() {
-                found.push(Undefined {
-                    caller,
-                    library,
-                    functions: Vec::new(),
-                    ends_program: false,
-                    is_looked_up: false,
-                });
+        file.each_symbol(&mut |symbol, name| {
+            if symbol.is_defined {
+                self.undefined.remove(&name);
+                self.defined.insert(name);
             }
-            let undefined = found.get_mut(at)?;
-            undefined.functions.push(import.name);
-            undefined.ends_program |=
-                caller.need == LoadPhase::Start && (*is_bound || self.graph.is_of_python());
-        }
-        Some(found)
+        })
     }
 
-    /// Returns the loaded library that should define an import, if there is one. Returns `None` if a file outside of
-    /// the graph may define it.
-    fn library(&mut self, caller: &Object, import: &Import) -> Option<Option<&'a Object>> {
-        let graph = self.graph;
-        let index = if let Some((name, version)) = import.version.as_deref() {
-            // The loader itself is not in the graph, and a library without this version is reported as too old.
-            let index = graph.loaded(name)?;
-            let versions = &graph.objects.get(index)?.linkage.defined_versions;
-            Some(index).filter(|_| versions.is_empty() || versions.contains(version))?
-        } else {
-            // The program that opens a library may define it. Python defines functions that begin with `Py`.
-            let is_pythons = || import.name.trim_start_matches('_').starts_with("Py");
-            let is_hosts = graph.is_library() && (!graph.is_of_python() || is_pythons());
-            let is_missing = graph.missing.iter().any(|missing| {
-                let is_needed = [LoadPhase::Start, caller.need].contains(&missing.need);
-                is_needed && missing.name != DRIVER_SO
-            });
-            if is_hosts || is_missing {
-                return None;
+    /// Reads the libraries of a program, which several programs may have.
+    fn read(libraries: &[PathBuf]) -> Option<Rc<Self>> {
+        let paths: Vec<&OsStr> = libraries.iter().map(|path| path.as_os_str()).collect();
+        path_cache::once("symbols", Path::new(&paths.join(OsStr::new("\0"))), || {
+            let mut symbols = Self::default();
+            for (at, library) in libraries.iter().enumerate() {
+                symbols.add(at + 1, library)?;
             }
-            let drivers = import.name.strip_prefix("cu");
-            match self.like_named(caller, &import.name) {
-                Some(index) => index,
-                None if drivers.is_some_and(|rest| rest.starts_with(char::is_uppercase)) => {
-                    graph.loaded(DRIVER_SO)?
-                }
-                // A library that was opened earlier may define it.
-                None if graph.is_library() || caller.need != LoadPhase::Start => return None,
-                None => return Some(None),
-            }
+            Some(Rc::new(symbols))
+        })
+    }
+}
+
+/// Returns the functions that no file of the graph defines. Nothing is known of a graph with a file that cannot be read.
+pub fn find(graph: &LoadGraph) -> Option<Vec<Undefined<'_>>> {
+    let (program, libraries) = graph.real.split_first()?;
+    if graph.objects.iter().any(|one| one.defect.is_some()) {
+        return None;
+    }
+    let shared = Symbols::read(libraries)?;
+    let mut own = Symbols::default();
+    own.add(0, program)?;
+    let mut imports = own.undefined;
+    imports.retain(|name, _| !shared.defined.contains(name));
+    for (name, users) in &shared.undefined {
+        if !own.defined.contains(name) {
+            let all = imports.entry(name.clone()).or_default();
+            all.extend(users.iter().cloned());
+        }
+    }
+    let mut found = looked_up(graph);
+    for (index, import) in imports.into_values().flatten() {
+        let caller = graph.objects.get(index)?;
+        let Some(library) = library(graph, caller, &import) else {
+            continue;
         };
-        let library = graph.objects.get(index)?;
-        // A library that exports nothing is a placeholder, or only loads others. The sub-libraries of cuDNN are compared
-        // by their versions.
-        let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
-        let is_full = self.files.get(index)?.has_any() == Some(true);
-        (is_full && !(is_cudnn(caller) && is_cudnn(library))).then_some(Some(library))
-    }
-
-    /// Returns the dependency of a file that contains the function with the most similar name.
-    fn like_named(&mut self, caller: &Object, function: &str) -> Option<usize> {
-        // The beginning of a name in a namespace of C++.
-        let function = function.trim_start_matches("_ZN");
-        let (mut longest, mut best) = (SHORTEST_PREFIX - 1, None);
-        for name in &caller.linkage.needed {
-            let Some(index) = self.graph.loaded(name) else {
-                continue;
-            };
-            // An import of a library with versions would have a version.
-            let linkage = &self.graph.objects.get(index)?.linkage;
-            if !linkage.defined_versions.is_empty() {
-                continue;
-            }
-            let file = self.files.get(index)?;
-            let exports = self.exports.entry(index);
-            for name in exports.or_insert_with(|| defined_by(file)) {
-                let pairs = name.trim_start_matches("_ZN").bytes().zip(function.bytes());
-                let length = pairs.take_while(|(one, other)| one == other).count();
-                if length > longest {
-                    (longest, best) = (length, Some(index));
-                }
-            }
-        }
-        best
-    }
-
-    /// Returns the functions that libraries look up by name in a library for another CUDA version, which they opened by
-    /// its name without a number.
-    fn looked_up(&self) -> Vec<Undefined<'a>> {
-        let (graph, mut found) = (self.graph, Vec::new());
-        let major = |name: &str| LibraryName::read(name)?.major();
-        let missing = graph.missing.iter().map(|missing| &missing.name);
-        let mut names = graph.objects.iter().map(|it| &it.name).chain(missing);
-        let cublas = names.find(|name| name.starts_with("libcublasLt.so."));
-        let cuda = cublas.and_then(|name| major(name));
-        for (library, file) in graph.objects.iter().zip(&self.files) {
-            let prefix = library.name.strip_prefix("lib").unwrap_or_default();
-            let prefix = prefix.strip_suffix(".so").unwrap_or_default();
-            // The program may do without the function.
-            let opener = library.requester.filter(|opener| *opener > 0);
-            let opener = opener.filter(|_| ["cublasLt", "nvrtc"].contains(&prefix));
-            let is_others = cuda.is_some() && file.soname().as_deref().and_then(major) != cuda;
-            let files = |index| Some((graph.objects.get(index)?, self.files.get(index)?));
-            let Some((caller, opener)) = opener.filter(|_| is_others).and_then(files) else {
-                continue;
-            };
-            let constants = opener.rodata().unwrap_or_default();
-            let functions = file.missing_symbols(functions(&constants, prefix).into_iter());
-            found.extend((!functions.is_empty()).then_some(Undefined {
+        let bound = of_file("bindings", caller, Elf::bindings)?;
+        // Linkers also keep the names of functions that are never called.
+        let Some(is_bound) = bound.get(&import.index) else {
+            continue;
+        };
+        let file = library.map(|library| &library.path);
+        let is_known = |one: &Undefined<'_>| {
+            let same_file = one.library.map(|library| &library.path) == file;
+            one.caller.path == caller.path && same_file
+        };
+        let at = found.iter().position(is_known).unwrap_or(found.len());
+        if at == found.len() {
+            found.push(Undefined {
                 caller,
-                library: Some(library),
-                functions,
+                library,
+                functions: Vec::new(),
                 ends_program: false,
-                is_looked_up: true,
-            }));
+                is_looked_up: false,
+            });
         }
-        found
+        let undefined = found.get_mut(at)?;
+        undefined.functions.push(import.name);
+        undefined.ends_program |=
+            caller.need == LoadPhase::Start && (*is_bound || graph.is_of_python());
     }
+    Some(found)
+}
+
+/// Returns the loaded library that should define an import, if there is one. Returns `None` if a file outside of
+/// the graph may define it.
+fn library<'a>(
+    graph: &'a LoadGraph,
+    caller: &Object,
+    import: &Import,
+) -> Option<Option<&'a Object>> {
+    let index = if let Some((name, version)) = import.version.as_deref() {
+        // The loader itself is not in the graph, and a library without this version is reported as too old.
+        let index = graph.loaded(name)?;
+        let versions = &graph.objects.get(index)?.linkage.defined_versions;
+        Some(index).filter(|_| versions.is_empty() || versions.contains(version))?
+    } else {
+        // The program that opens a library may define it. Python defines functions that begin with `Py`.
+        let is_pythons = || import.name.trim_start_matches('_').starts_with("Py");
+        let is_hosts = graph.is_library() && (!graph.is_of_python() || is_pythons());
+        let is_missing = graph.missing.iter().any(|missing| {
+            let is_needed = [LoadPhase::Start, caller.need].contains(&missing.need);
+            is_needed && missing.name != DRIVER_SO
+        });
+        if is_hosts || is_missing {
+            return None;
+        }
+        let drivers = import.name.strip_prefix("cu");
+        match like_named(graph, caller, &import.name) {
+            Some(index) => index,
+            None if drivers.is_some_and(|rest| rest.starts_with(char::is_uppercase)) => {
+                graph.loaded(DRIVER_SO)?
+            }
+            // A library that was opened earlier may define it.
+            None if graph.is_library() || caller.need != LoadPhase::Start => return None,
+            None => return Some(None),
+        }
+    };
+    let library = graph.objects.get(index)?;
+    // A library that exports nothing is a placeholder, or only loads others. The sub-libraries of cuDNN are compared
+    // by their versions.
+    let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
+    let is_full = *of_file("has any", library, Elf::has_any)? == Some(true);
+    (is_full && !(is_cudnn(caller) && is_cudnn(library))).then_some(Some(library))
+}
+
+/// Returns the dependency of a file that contains the function with the most similar name.
+fn like_named(graph: &LoadGraph, caller: &Object, function: &str) -> Option<usize> {
+    // The beginning of a name in a namespace of C++.
+    let function = function.trim_start_matches("_ZN");
+    let (mut longest, mut best) = (SHORTEST_PREFIX - 1, None);
+    for name in &caller.linkage.needed {
+        let Some(index) = graph.loaded(name) else {
+            continue;
+        };
+        // An import of a library with versions would have a version.
+        let object = graph.objects.get(index)?;
+        if !object.linkage.defined_versions.is_empty() {
+            continue;
+        }
+        for name in of_file("exports", object, defined_by)?.iter() {
+            let pairs = name.trim_start_matches("_ZN").bytes().zip(function.bytes());
+            let length = pairs.take_while(|(one, other)| one == other).count();
+            if length > longest {
+                (longest, best) = (length, Some(index));
+            }
+        }
+    }
+    best
+}
+
+/// Returns the functions that libraries look up by name in a library for another CUDA version, which they opened by
+/// its name without a number.
+fn looked_up(graph: &LoadGraph) -> Vec<Undefined<'_>> {
+    let mut found = Vec::new();
+    let major = |name: &str| LibraryName::read(name)?.major();
+    let missing = graph.missing.iter().map(|missing| &missing.name);
+    let mut names = graph.objects.iter().map(|it| &it.name).chain(missing);
+    let cublas = names.find(|name| name.starts_with("libcublasLt.so."));
+    let cuda = cublas.and_then(|name| major(name));
+    for library in &graph.objects {
+        let prefix = library.name.strip_prefix("lib").unwrap_or_default();
+        let prefix = prefix.strip_suffix(".so").unwrap_or_default();
+        // The program may do without the function.
+        let opener = library.requester.filter(|opener| *opener > 0);
+        let opener = opener.filter(|_| ["cublasLt", "nvrtc"].contains(&prefix));
+        let soname = library.linkage.soname.as_deref();
+        let is_others = cuda.is_some() && soname.and_then(major) != cuda;
+        let caller = opener.filter(|_| is_others);
+        let Some(caller) = caller.and_then(|index| graph.objects.get(index)) else {
+            continue;
+        };
+        let files = [caller, library].map(|object| Elf::read(&object.path).ok());
+        let [Some(opener), Some(file)] = files else {
+            continue;
+        };
+        let constants = opener.rodata().unwrap_or_default();
+        let functions = file.missing_symbols(functions(&constants, prefix).into_iter());
+        found.extend((!functions.is_empty()).then_some(Undefined {
+            caller,
+            library: Some(library),
+            functions,
+            ends_program: false,
+            is_looked_up: true,
+        }));
+    }
+    found
+}
+
+/// Returns what `read` returns for the file of an object.
+fn of_file<T: 'static>(query: &'static str, object: &Object, read: fn(&Elf) -> T) -> Option<Rc<T>> {
+    let read = || {
+        Elf::read(&object.path)
+            .ok()
+            .map(|file| Rc::new(read(&file)))
+    };
+    path_cache::once(query, &object.path, read)
 }
 
 fn defined_by(file: &Elf) -> Vec<String> {

@@ -9,6 +9,7 @@ use crate::runtime::facts::{LibraryName, TENSOR_IR, sub_libraries};
 use crate::runtime::install::{FileReader, SubLibraryFile};
 use crate::runtime::loader::elf::candidates::try_file;
 use crate::runtime::loader::{LoadOrigin, Loader, SearchPath, System, file_name};
+use crate::runtime::system::path_cache;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
@@ -16,9 +17,11 @@ use std::path::{Path, PathBuf};
 pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
     let sysroot = host.sysroot();
     let file = sysroot.canonical(&sysroot.at(loader));
-    let bytes = files::bytes(&file).unwrap_or_default();
-    let loader = Loader::parse(&bytes, &sysroot.inside(&file), cpu);
-    System::at(sysroot.root, cpu, loader)
+    path_cache::once("loader", &file.join(cpu), || {
+        let bytes = files::bytes(&file).unwrap_or_default();
+        let loader = Loader::parse(&bytes, &sysroot.inside(&file), cpu);
+        System::at(sysroot.root, cpu, loader)
+    })
 }
 
 /// Replaces the sub-libraries beside the main library by those that this system's loader takes, and adds those that it

@@ -6,15 +6,23 @@ use crate::model::{Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::{Defect, Pe};
 use crate::runtime::loader::elf::candidates::{hwcaps_level, try_file, unlinked};
 use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, Unfit, ld_so_conf};
-use crate::runtime::system::DRIVER_DLL;
+use crate::runtime::system::{DRIVER_DLL, path_cache};
 use crate::system::{Sysroot, files};
 use crate::toolkit::dependencies;
 use std::ffi::OsStr;
 use std::iter::successors;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// A selected file, with its linkage or the reason why the loader fails on it.
-type Selected = (PathBuf, Result<Linkage, Defect>);
+#[derive(Clone)]
+enum Selected {
+    /// A file, with its linkage or the reason why the loader fails on it.
+    File(PathBuf, Result<Arc<Linkage>, Defect>),
+    /// An empty file or a dangling link, over which the real file is mounted later.
+    Placeholder,
+    /// The reason why the loader skips the path.
+    Unfit(Defect),
+}
 
 /// The loaded files in the loader's order, and the missing libraries.
 #[derive(Clone, Debug, Default)]
@@ -27,11 +35,11 @@ pub struct LoadGraph {
     /// Files that were selected although the CPU, on which the selection depends, is unknown.
     pub by_level: Vec<PathBuf>,
     /// The real paths of the objects, because a file is loaded only once.
-    real: Vec<PathBuf>,
+    pub real: Vec<PathBuf>,
 }
 
 impl LoadGraph {
-    pub fn resolve(program: &Path, linkage: Linkage, path: SearchPath) -> Self {
+    pub fn resolve(program: &Path, linkage: Arc<Linkage>, path: SearchPath) -> Self {
         let mut graph = Self {
             path,
             ..Self::default()
@@ -57,6 +65,12 @@ impl LoadGraph {
         self.objects.iter().position(|object| {
             self.is_same(&object.name, name) || object.linkage.soname.as_deref() == Some(name)
         })
+    }
+
+    /// Returns the CPU of the program.
+    fn cpu(&self) -> &str {
+        let program = self.objects.first();
+        program.map_or("", |program| &*program.linkage.cpu)
     }
 
     /// Returns `true` if it is the graph of a library, which another program opens.
@@ -118,14 +132,14 @@ impl LoadGraph {
         let mut next = from;
         while let Some(object) = self.objects.get(next) {
             let (linkage, need) = (object.linkage.clone(), object.need);
-            for name in linkage.needed {
+            for name in &linkage.needed {
                 // The loader itself always exists, or no program would start.
                 if !name.starts_with("ld-linux") && !name.starts_with("ld64.so") {
-                    self.load(&name, next, need);
+                    self.load(name, next, need);
                 }
             }
-            for name in linkage.delayed {
-                self.load(&name, next, LoadPhase::Later);
+            for name in &linkage.delayed {
+                self.load(name, next, LoadPhase::Later);
             }
             next += 1;
         }
@@ -188,10 +202,16 @@ impl LoadGraph {
             candidates = path.candidates(name);
         }
         let (mut placeholder, mut unfit) = (None, None);
+        let cpu = self.cpu();
         for (via, path) in candidates {
-            match self.select(&path, &mut placeholder) {
+            let select = || self.select(&path, cpu);
+            // Programs for another CPU skip the file.
+            match path_cache::once("selected", &path.join(cpu), select) {
                 None => {}
-                Some(Ok((file, read))) => {
+                Some(Selected::Placeholder) => {
+                    placeholder.get_or_insert(path);
+                }
+                Some(Selected::File(file, read)) => {
                     return Ok(Object {
                         name: name.into(),
                         origin: path.parent().unwrap_or(&path).to_path_buf(),
@@ -203,7 +223,7 @@ impl LoadGraph {
                         ..Object::default()
                     });
                 }
-                Some(Err(defect)) => {
+                Some(Selected::Unfit(defect)) => {
                     let stops = !defect.is_passed_over();
                     // The contents of an inaccessible directory are unknown.
                     let is_closed = |unfit: &Unfit| matches!(unfit.defect, Defect::Closed(_));
@@ -239,9 +259,7 @@ impl LoadGraph {
                 ..Missing::default()
             }));
         };
-        let program = self.objects.first();
-        let cpu = program.map_or("", |program| &*program.linkage.cpu);
-        let read = Pe::open_for(&path, cpu).map(|dll| linkage::from_pe(&dll));
+        let read = Pe::open_for(&path, self.cpu()).map(|dll| Arc::new(linkage::from_pe(&dll)));
         Ok(Object {
             name: name.into(),
             path,
@@ -290,29 +308,34 @@ impl LoadGraph {
         others.find(|file| hwcaps_level(file).is_some() && self.sysroot().file(file).is_some())
     }
 
-    /// Selects a file, or returns the reason why the loader skips it. Returns `None` if it does not exist.
-    fn select(
-        &self,
-        path: &Path,
-        placeholder: &mut Option<PathBuf>,
-    ) -> Option<Result<Selected, Defect>> {
+    /// Returns what the loader does with a path for a program of this CPU. Returns `None` if nothing exists there.
+    fn select(&self, path: &Path, cpu: &str) -> Option<Selected> {
         let existing = self.sysroot().file(path);
-        if self.path.system.root.is_some() {
+        let root = self.path.system.root.as_deref();
+        if root.is_some() {
             let empty = match &existing {
                 Some(file) => files::size(file) == 0,
                 None => files::is_link(path),
             };
             if empty {
-                placeholder.get_or_insert_with(|| path.to_path_buf());
-                return None;
+                return Some(Selected::Placeholder);
             }
         }
-        let own = &self.objects.first()?.linkage;
-        let root = self.path.system.root.as_deref();
-        let tried = try_file(path, existing.as_deref(), root, &own.cpu)?;
-        match tried.and_then(|elf| linkage::from_elf(&elf)) {
-            Err(defect) if existing.is_none() || defect.is_unread() => Some(Err(defect)),
-            read => Some(Ok((existing?, read))),
+        let read = || {
+            let tried = try_file(path, existing.as_deref(), root, cpu)?;
+            Some(tried.and_then(|elf| linkage::from_elf(&elf)).map(Arc::new))
+        };
+        let real = existing.as_ref().map(|file| self.sysroot().canonical(file));
+        let read = match real {
+            Some(real) => path_cache::once("linkage", &real.join(cpu), read),
+            None => read(),
+        };
+        match (existing, read?) {
+            (Some(file), Err(defect)) if !defect.is_unread() => {
+                Some(Selected::File(file, Err(defect)))
+            }
+            (_, Err(defect)) => Some(Selected::Unfit(defect)),
+            (file, Ok(linkage)) => Some(Selected::File(file?, Ok(linkage))),
         }
     }
 

@@ -3,16 +3,17 @@
 use crate::model::Linkage;
 use crate::runtime::binary::{Defect, Elf, Pe, contains_word, cpu_name};
 use crate::runtime::facts::{Built, record};
+use crate::runtime::system::path_cache;
 use crate::system::{Binary, files};
 use std::env::consts::ARCH;
 use std::path::Path;
 
 /// Reads an ELF or PE file.
 pub fn read(path: &Path) -> Result<Linkage, Defect> {
-    match Binary::recognize(path)? {
+    path_cache::once("program", path, || match Binary::recognize(path)? {
         Binary::Elf(elf) => from_elf(&elf),
         Binary::Pe(pe) => Ok(from_pe(&pe)),
-    }
+    })
 }
 
 /// Returns the read-only data of a program or library.
@@ -34,8 +35,10 @@ pub fn mentions(path: &Path, word: &str) -> bool {
 
 /// Returns the guard records of the crates in a program, without duplicates.
 pub fn records(path: &Path) -> Vec<Built> {
-    let parts = constants(path);
-    files::dedup(parts.iter().flat_map(|part| record::find(part)))
+    path_cache::once("records", path, || {
+        let parts = constants(path);
+        files::dedup(parts.iter().flat_map(|part| record::find(part)))
+    })
 }
 
 /// Reads an ELF file, if it is a 64-bit, little-endian one.

@@ -4,6 +4,7 @@ use crate::runtime::binary::Defect;
 use crate::runtime::install::missing_dlopen::MissingLink;
 use crate::runtime::loader::{LoadOrigin, Unfit};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The dynamic linking information of a file.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +41,7 @@ pub struct Object {
     pub need: LoadPhase,
     /// The index of the first object that requested it.
     pub requester: Option<usize>,
-    pub linkage: Linkage,
+    pub linkage: Arc<Linkage>,
     /// The reason why the loader fails on it.
     pub defect: Option<Defect>,
 }

@@ -10,8 +10,9 @@ use crate::runtime::driver::{Driver, driver_library, query, stub};
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::dlopen_dependencies::{SuspectLibrary, find_suspects, is_dependency};
 use crate::runtime::loader::SearchPath;
+use crate::runtime::system::{DRIVER_SO, path_cache};
 use crate::system::files;
-use crate::targets::gpus::{DEADLINE, within};
+use crate::targets::gpus::{DEADLINE, SilentDriver, within};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 use std::path::Path;
@@ -72,12 +73,10 @@ impl ToolchainReport {
 fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::default();
     let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
-    match within(DEADLINE, query::driver) {
-        Ok(Ok(driver)) => machine.driver = Some(driver),
-        Ok(Err(problem)) => {
-            let problem = problem.with_memory_file();
-            findings.push(driver_library::finding(&problem));
-            machine.driver = problem.driver().cloned();
+    match query_driver() {
+        Ok((driver, finding)) => {
+            machine.driver = driver;
+            findings.extend(finding);
         }
         Err(silent) => findings.push(silent.finding()),
     }
@@ -133,9 +132,18 @@ fn add_missing_dependencies(cudnn: &Cudnn, toolkit: Option<&Toolkit>, findings: 
     findings.extend(first.map(|first: Finding| first.with_lines("also", others)));
 }
 
-pub fn driver() -> Option<Driver> {
-    let answer = within(DEADLINE, query::driver).ok()?;
-    answer.map_or_else(|problem| problem.driver().cloned(), Some)
+/// Queries the driver, once for all programs of an inspection. Returns the driver, and the finding about a failed query.
+pub fn query_driver() -> Result<(Option<Driver>, Option<Finding>), SilentDriver> {
+    path_cache::once("driver", Path::new(DRIVER_SO), || {
+        Ok(match within(DEADLINE, query::driver)? {
+            Ok(driver) => (Some(driver), None),
+            Err(problem) => {
+                let problem = problem.with_memory_file();
+                let finding = driver_library::finding(&problem);
+                (problem.driver().cloned(), Some(finding))
+            }
+        })
+    })
 }
 
 /// Adds the targets for which kernels would be compiled.

@@ -32,6 +32,8 @@ impl BoundedFile {
         if !system::metadata(path)?.is_file() {
             return Err(io::Error::other("not a regular file"));
         }
+        #[cfg(test)]
+        path_cache::asked::note("open", path.as_os_str());
         let file = File::open(path)?;
         Ok(Self {
             length: file.metadata()?.len(),

@@ -16,6 +16,7 @@ const RELA: usize = 24;
 const JUMP_SLOTS: [u64; 2] = [7, 1026];
 
 /// A symbol that is not optional.
+#[derive(Clone)]
 pub struct Import {
     /// Its number in the table of symbols.
     pub index: u64,

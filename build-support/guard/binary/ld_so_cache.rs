@@ -23,8 +23,10 @@ pub fn files(cache: &Path, name: &str) -> Vec<PathBuf> {
         let file = BoundedFile::open(cache).ok()?;
         file.read(0, file.length().min(MOST)).map(Rc::new)
     };
-    let bytes = path_cache::once("cache", cache, read);
-    parse(&bytes.unwrap_or_default(), name)
+    path_cache::once("cached", &cache.join(name), || {
+        let bytes = path_cache::once("cache", cache, read);
+        parse(&bytes.unwrap_or_default(), name)
+    })
 }
 
 /// Returns the directories below `/usr` that `$LIB` may stand for. Each loader has one of them compiled into it.

@@ -8,7 +8,7 @@ use crate::runtime::install::package_record::{WheelRecord, recorded_version, rec
 use std::path::{Path, PathBuf};
 
 /// The contents of a file that determine its version, and its defect.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct FileContents {
     /// The canonical path: the name and the record are those of the mapped file.
     pub path: PathBuf,

@@ -27,6 +27,9 @@ pub struct EagerLookup {
 impl EagerLookup {
     /// Finds the functions in the constants of a program; `None` if it contains no such cudarc.
     pub fn detect(constants: &[u8]) -> Option<Self> {
+        if !contains(constants, b'E', PANIC) {
+            return None;
+        }
         let (mut cuda, mut functions) = (None, Vec::new());
         let words: Vec<&str> = FIRST.split(' ').collect();
         let is_runtime = contains(constants, b'c', RUNTIME);
@@ -37,6 +40,6 @@ impl EagerLookup {
                 functions.push(format!("cu{}", row[1]));
             }
         }
-        contains(constants, b'E', PANIC).then_some(Self { cuda, functions })
+        Some(Self { cuda, functions })
     }
 }

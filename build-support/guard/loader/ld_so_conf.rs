@@ -2,7 +2,7 @@
 
 use crate::runtime::binary::files_in;
 use crate::runtime::loader::{LoadOrigin, System};
-use crate::runtime::system::platform;
+use crate::runtime::system::{path_cache, platform};
 use std::path::{Path, PathBuf};
 
 /// A limit above the number of files of any configuration.
@@ -14,7 +14,10 @@ const SYSTEM: &str = "/lib /lib64 /usr/lib /usr/lib64 /usr/local/lib /usr/local/
 /// Returns the directories in the configuration of a system, as they are named there, each after the file that lists
 /// it, in the order of `ldconfig`.
 pub fn read(system: &System) -> Vec<(PathBuf, PathBuf)> {
-    read_file(Path::new("/etc/ld.so.conf"), system, &mut Vec::new())
+    let file = Path::new("/etc/ld.so.conf");
+    path_cache::once("configuration", &system.path(file), || {
+        read_file(file, system, &mut Vec::new())
+    })
 }
 
 /// Returns the reason why the loader finds this file in its cache: the configuration file that lists its directory, or

@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 const MAX_LINKS: u32 = 40;
 
 /// The answers by query and path. Paths are compared as bytes, since components are slow in an unoptimized build script.
-type Answers = BTreeMap<(&'static str, OsString), Box<dyn Any>>;
+type Answers = BTreeMap<&'static str, BTreeMap<OsString, Box<dyn Any>>>;
 
 thread_local! {
     /// `None` outside of a check or a probe. Not dropped, since a destructor would keep the guard's library loaded.
@@ -46,16 +46,21 @@ pub fn forget() {
 
 /// Returns the answer to a query about a path, which is asked once.
 pub fn once<T: Clone + 'static>(query: &'static str, path: &Path, ask: impl FnOnce() -> T) -> T {
-    let key = (query, path.as_os_str().to_os_string());
-    let known = with(|known| known.as_ref()?.get(&key)?.downcast_ref().cloned());
+    let path = path.as_os_str();
+    let known = with(|known| {
+        let answer = known.as_ref()?.get(query)?.get(path)?;
+        answer.downcast_ref().cloned()
+    });
     if let Some(answer) = known.flatten() {
         return answer;
     }
     #[cfg(test)]
-    asked::note(&key);
+    asked::note(query, path);
     let answer = ask();
-    let kept = Box::new(answer.clone());
-    with(|known| known.as_mut()?.insert(key, kept));
+    with(|known| {
+        let answers = known.as_mut()?.entry(query).or_default();
+        answers.insert(path.to_os_string(), Box::new(answer.clone()))
+    });
     answer
 }
 
@@ -148,7 +153,7 @@ fn with<T>(access: impl FnOnce(&mut Option<Answers>) -> T) -> Option<T> {
 #[cfg(test)]
 pub mod asked {
     use std::cell::RefCell;
-    use std::ffi::OsString;
+    use std::ffi::{OsStr, OsString};
 
     type Key = (&'static str, OsString);
 
@@ -156,8 +161,8 @@ pub mod asked {
         static ASKED: RefCell<Vec<Key>> = const { RefCell::new(Vec::new()) };
     }
 
-    pub fn note(key: &Key) {
-        ASKED.with_borrow_mut(|asked| asked.push(key.clone()));
+    pub fn note(query: &'static str, path: &OsStr) {
+        ASKED.with_borrow_mut(|asked| asked.push((query, path.to_os_string())));
     }
 
     /// Returns the queries since the last call.

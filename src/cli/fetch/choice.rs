@@ -6,7 +6,7 @@ use crate::cli::numbers;
 use crate::cli::terminal::show_step;
 use crate::compat::newest_cuda;
 use crate::model::joined;
-use crate::report::machine::driver;
+use crate::report::machine::query_driver;
 use crate::runtime::facts::majors;
 use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use std::collections::BTreeSet;
@@ -83,7 +83,7 @@ impl Choice {
 
 /// Returns the newest CUDA that the driver supports, if a driver answers.
 fn supported_by_driver() -> Option<String> {
-    let supported = driver()?.cuda?;
+    let supported = query_driver().ok()?.0?.cuda?;
     let mut majors = majors::CUDA.iter();
     let major = *majors.find(|major| **major <= supported.major)?;
     // A driver does not run the PTX of a newer minor version. The wheels of an older CUDA have no nvcc.

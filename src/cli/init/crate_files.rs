@@ -76,7 +76,7 @@ impl CrateFiles {
             })?,
         };
         let path = PathBuf::from(path);
-        let lines = self.usage.gated(self.usage.recipe.build);
+        let lines = self.usage.gated(&self.usage.recipe.build());
         self.has_guard = lines.contains("guard()");
         let Some(before) = read(dir, &path)? else {
             self.usage.must_use_cuda(&self.package)?;

@@ -64,7 +64,7 @@ impl Kernels {
         if !has_guard {
             text += &format!(
                 "\nThese calls belong in a block like this:\n\n{}",
-                recipe::KERNELS.build
+                recipe::KERNELS.build()
             );
         }
         text + "\nFor differences that a successful build does not show, see \"What changes silently\" in docs/migration.md.\n"

@@ -4,29 +4,32 @@
 pub struct Recipe {
     /// The sentence above the changes.
     pub reason: &'static str,
-    /// The lines for `main` of the build script.
-    pub build: &'static str,
+    /// The lines in the call of `build`.
+    lines: &'static str,
+}
+
+impl Recipe {
+    /// Returns the lines for `main` of the build script.
+    pub fn build(&self) -> String {
+        format!("    cudnn_guard::build(|| {{\n{}    }});\n", self.lines)
+    }
 }
 
 /// The crate itself links cuDNN.
 pub const LINKED: Recipe = Recipe {
     reason: "The program will be linked with CUDA and cuDNN. `.link(cudnn_guard::Link::Lazy)` lets it start without them.\n",
-    build: "    cudnn_guard::build(|| {
-        let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").cudnn(\">=9.1, <10\").probe()?;
+    lines: "        let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").cudnn(\">=9.1, <10\").probe()?;
         gpu.link();
         gpu.guard().write()
-    });
 ",
 };
 
 /// The crate uses cudarc, which opens cuDNN.
 pub const CUDARC: Recipe = Recipe {
     reason: "This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDNN that cudarc opens.\n",
-    build: "    cudnn_guard::build(|| {
-        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
+    lines: "        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
         let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
         gpu.guard().loader(cudnn_guard::Loader::Cudarc).write()
-    });
 ",
 };
 
@@ -34,12 +37,11 @@ pub const CUDARC: Recipe = Recipe {
 pub const CANDLE: Recipe = Recipe {
     reason: "This crate uses candle, which is linked with cuDNN and six other libraries. `.link(cudnn_guard::Link::Lazy)` lets \
              the program start without them.\n",
-    build: "    cudnn_guard::build(|| {
-        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
+    lines:
+        "        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
         let gpu = cudnn_guard::Config::new().cudnn(\">=9.1, <10\").libs(libs).probe()?;
         gpu.link();
         gpu.guard().write()
-    });
 ",
 };
 
@@ -47,43 +49,36 @@ pub const CANDLE: Recipe = Recipe {
 pub const CANDLE_CUDA: Recipe = Recipe {
     reason: "This crate uses candle without its feature `cudnn`. candle links six CUDA libraries. The guard checks the driver and \
              the GPU.\n",
-    build: "    cudnn_guard::build(|| {
-        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
+    lines:
+        "        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
         let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").libs(libs).probe()?;
         gpu.link();
         gpu.guard().write()
-    });
 ",
 };
 
 /// The crate uses ort, whose onnxruntime opens cuDNN.
 pub const ORT: Recipe = Recipe {
     reason: "This crate uses ort, whose onnxruntime opens cuDNN at run time.\n",
-    build: "    cudnn_guard::build(|| {
-        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
+    lines: "        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
         let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
         gpu.guard().loader(cudnn_guard::Loader::Dlopen).write()
-    });
 ",
 };
 
 /// The crate depends on a crate that links cuDNN.
 pub const ABOVE: Recipe = Recipe {
     reason: "A dependency of this crate links cuDNN. cargo does not pass on its rpath, so this build script adds the rpath.\n",
-    build: "    cudnn_guard::build(|| {
-        cudnn_guard::Linked::from_dep(\"cudnn\")?.link();
+    lines: "        cudnn_guard::Linked::from_dep(\"cudnn\")?.link();
         Ok(())
-    });
 ",
 };
 
 /// The crate does not use cuDNN, only kernels, which another tool compiles.
 pub const KERNELS: Recipe = Recipe {
     reason: "This crate compiles kernels and does not use cuDNN.\n",
-    build: "    cudnn_guard::build(|| {
-        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
+    lines: "        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
         Ok(())
-    });
 ",
 };
 
@@ -95,11 +90,11 @@ mod tests {
     fn the_documentation_has_the_same_lines() {
         let linking = include_str!("../../../docs/linking.md");
         for recipe in [CUDARC, CANDLE, ORT, ABOVE] {
-            assert!(linking.contains(recipe.build), "{}", recipe.build);
+            assert!(linking.contains(&recipe.build()), "{}", recipe.build());
         }
         // The README also has a line for kernels.
         let readme = include_str!("../../../README.md");
-        for line in LINKED.build.lines() {
+        for line in LINKED.build().lines() {
             assert!(readme.contains(line), "{line}");
         }
     }

@@ -262,7 +262,7 @@ mod tests {
     use crate::choice::requirement::Requirements;
     use crate::loader::ldso::LoadGraph;
     use crate::model::Platform;
-    use crate::model::linkage::Object;
+    use crate::model::linkage::{Linkage, Object};
     use crate::runtime::facts::{Built, Loader, Policy, Version};
 
     const DLL: &str = "cudnn64_9.dll";
@@ -324,11 +324,13 @@ mod tests {
     #[test]
     fn a_delayed_dll_is_not_one_that_the_program_opens_itself() {
         let mut input = input(LoadPhase::Later, &[]);
-        let mut program = Object::default();
-        input.graph.objects.push(program.clone());
+        input.graph.objects.push(Object::default());
         assert!(input.opens_dll(&input.graph.missing[0]));
-        program.linkage.delayed.push(DLL.into());
-        input.graph.objects = vec![program];
+        let linkage = Linkage {
+            delayed: vec![DLL.into()],
+            ..Linkage::default()
+        };
+        input.graph.objects[0].linkage = linkage.into();
         assert!(!input.opens_dll(&input.graph.missing[0]));
     }
 }

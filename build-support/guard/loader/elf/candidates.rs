@@ -11,10 +11,10 @@ pub const HWCAPS: &str = "glibc-hwcaps";
 impl System {
     /// Returns the files that the loader tries for a file in a searched directory.
     pub fn variants(&self, file: &Path) -> Vec<PathBuf> {
-        let mut variants = Vec::new();
+        let (mut variants, hwcaps) = (Vec::new(), file.with_file_name(HWCAPS));
         for level in self.levels.as_deref().unwrap_or(&[None]) {
             variants.push(match (level, file.file_name()) {
-                (Some(level), Some(name)) => file.with_file_name(HWCAPS).join(level).join(name),
+                (Some(level), Some(name)) => hwcaps.join(level).join(name),
                 _ => file.to_path_buf(),
             });
         }
@@ -118,6 +118,10 @@ pub fn try_file(
 
 /// Returns a library in this directory that has this SONAME but other file names: `ldconfig` was not run for it.
 pub fn unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
+    path_cache::once("unlinked", &dir.join(soname), || find_unlinked(dir, soname))
+}
+
+fn find_unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
     let stem = soname.split(['.', '-', '_']).next()?;
     for file in files_in(dir).into_iter().rev() {
         let name = file.file_name()?.to_str().unwrap_or_default();

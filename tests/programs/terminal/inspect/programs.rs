@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::slice::from_ref;
 
 /// `inspect` passes programs that are known to run on this machine.
 #[test]
@@ -147,6 +148,77 @@ fn several_programs_and_directories() {
         ran.stderr,
         "cudnn-guard: no program there contains a guard\n"
     );
+}
+
+/// Programs of one command share the files that were read, but not what is true of one of them only.
+#[test]
+fn several_programs_are_inspected_like_each_alone() {
+    let image = Image::new("alike");
+    image.cudnn("usr/lib", 14);
+    image.cudnn("opt/cudnn/lib", 20);
+    image.library(
+        "usr/lib/libhelper.so.1",
+        "int help(void) { return 0; }",
+        &[],
+    );
+    image.library("opt/cudnn/lib/libhelper.so.1", "int help, more;", &[]);
+    let helper = "IMAGE/opt/cudnn/lib/libhelper.so.1";
+    let cudnn = "IMAGE/usr/lib/libcudnn.so.9";
+    let code = "extern int more; int *use(void) { return &more; }";
+    image.library("opt/cudnn/lib/libuser.so.1", code, &[helper]);
+    let user = "IMAGE/opt/cudnn/lib/libuser.so.1";
+    let (rpath, runpath) = ("-Wl,--disable-new-dtags", "-Wl,--enable-new-dtags");
+    let (first, second) = ("$ORIGIN/../../usr/lib", "$ORIGIN/../../opt/cudnn/lib");
+    let mut programs = Vec::new();
+    for (name, record, flags, places) in [
+        ("first", Some("9.14.0"), &[cudnn, runpath][..], first),
+        ("second", Some("9.14.0"), &[cudnn, runpath], second),
+        ("older", Some("9.20.0"), &[cudnn, rpath], first),
+        (
+            "user",
+            Some("9.14.0"),
+            &[cudnn, helper, user, rpath],
+            &format!("{first}:{second}"),
+        ),
+        (
+            "other",
+            Some("9.14.0"),
+            &[cudnn, helper, user, rpath],
+            &format!("{second}:{first}"),
+        ),
+        ("missing", None, &[cudnn, "-Wl,-z,nodefaultlib"], "/nowhere"),
+        ("copy", Some("9.14.0"), &[cudnn, runpath], first),
+    ] {
+        let records: Vec<String> = record.map(linked).into_iter().collect();
+        let records: Vec<&str> = records.iter().map(String::as_str).collect();
+        let places = format!("-Wl,-rpath,{places}");
+        image.program(&records, &[flags, &[&places]].concat());
+        let program = image.at("app").join(name).join("app");
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        fs::rename(image.at("app/app"), &program).unwrap();
+        programs.push(program);
+    }
+    for root in [None, Some(&image.0)] {
+        let inspect = |programs: &[PathBuf]| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+            command
+                .env_clear()
+                .args(["inspect", "--json"])
+                .args(programs);
+            if let Some(root) = root {
+                command.arg("--root").arg(root);
+            }
+            run(&mut command).stdout
+        };
+        let alone: Vec<String> = programs.iter().map(|one| inspect(from_ref(one))).collect();
+        let different: BTreeSet<&str> = alone.iter().map(|one| &one[..]).collect();
+        assert_eq!(different.len(), programs.len());
+        assert_eq!(inspect(&programs), alone.concat());
+        let mut reversed = programs.clone();
+        reversed.reverse();
+        let alone: String = alone.into_iter().rev().collect();
+        assert_eq!(inspect(&reversed), alone);
+    }
 }
 
 /// If a program has more rights than its user, the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and the program's
