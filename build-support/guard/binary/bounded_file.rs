@@ -1,7 +1,7 @@
 //! A file reader with size limits: libraries are hundreds of megabytes long, and a damaged library may claim any size.
 
 use crate::runtime::binary::Defect;
-use crate::runtime::system::{self, path_cache};
+use crate::runtime::system::{self, path_cache, platform};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -44,6 +44,10 @@ impl BoundedFile {
     /// Returns the first read error. After an error, data that was not found may still be in the file.
     pub fn failure(&self) -> Option<Defect> {
         self.failure.get().cloned().map(Defect::Unreadable)
+    }
+
+    pub fn can_stay_open(&self) -> bool {
+        platform::can_stay_open(&self.file)
     }
 
     pub fn length(&self) -> u64 {

@@ -3,7 +3,9 @@
 //! <https://refspecs.linuxfoundation.org/elf/>.
 
 use crate::runtime::binary::{BoundedFile, Defect, cpu_name, number};
+use crate::runtime::system::path_cache;
 use std::path::Path;
+use std::rc::Rc;
 
 const PT_LOAD: u64 = 1;
 const PT_DYNAMIC: u64 = 2;
@@ -53,8 +55,15 @@ pub struct Elf {
 }
 
 impl Elf {
-    /// Opens a file of any kind.
-    pub fn read(path: &Path) -> Result<Self, Defect> {
+    /// Opens a file of any kind, once during a check.
+    pub fn read(path: &Path) -> Result<Rc<Self>, Defect> {
+        let read = || Self::parse(path).map(Rc::new);
+        path_cache::once_if("open", path, read, |elf| {
+            elf.as_ref().map_or(true, |elf| elf.file.can_stay_open())
+        })
+    }
+
+    fn parse(path: &Path) -> Result<Self, Defect> {
         let defect = |error| Defect::in_the_way(path).unwrap_or_else(|| Defect::unopened(&error));
         let file = BoundedFile::open(path).map_err(defect)?;
         let start = file.read(0, file.length().min(HEAD)).unwrap_or_default();
@@ -75,12 +84,12 @@ impl Elf {
     }
 
     /// Opens a file and checks that this process could map it.
-    pub fn open(path: &Path) -> Result<Self, Defect> {
+    pub fn open(path: &Path) -> Result<Rc<Self>, Defect> {
         Self::open_for(path, std::env::consts::ARCH)
     }
 
     /// Opens a file and checks that a program for this 64-bit, little-endian CPU could map it.
-    pub fn open_for(path: &Path, cpu: &str) -> Result<Self, Defect> {
+    pub fn open_for(path: &Path, cpu: &str) -> Result<Rc<Self>, Defect> {
         let elf = Self::read(path)?;
         if !elf.is_elf() || elf.length() < HEAD {
             return Err(elf.defect().unwrap_or(not_elf(&[])));

@@ -50,14 +50,13 @@ pub struct Loader {
 }
 
 impl System {
-    /// Returns the system of this process. A loader at an unusual path may read another cache.
-    pub fn this() -> Self {
-        let program = std::env::current_exe().unwrap_or_default();
+    /// Returns the system of this process, which runs this program. A loader at an unusual path may read another cache.
+    pub fn of_process(program: &Path) -> Self {
         let name = program.file_name().unwrap_or_default().as_encoded_bytes();
         // After `ld.so ./program`, the loader is the program.
         let path = match name.starts_with(b"ld-") {
             true => Some(program.display().to_string()),
-            false => Elf::read(&program).ok().and_then(|elf| elf.interpreter()),
+            false => Elf::read(program).ok().and_then(|elf| elf.interpreter()),
         };
         let path = path.filter(|path| !DISTRIBUTIONS.contains(&path.as_str()));
         let loader = path.map(|path| {

@@ -46,6 +46,16 @@ pub fn forget() {
 
 /// Returns the answer to a query about a path, which is asked once.
 pub fn once<T: Clone + 'static>(query: &'static str, path: &Path, ask: impl FnOnce() -> T) -> T {
+    once_if(query, path, ask, |_| true)
+}
+
+/// Like [`once`], but forgets the answers for which `is_kept` returns `false`.
+pub fn once_if<T: Clone + 'static>(
+    query: &'static str,
+    path: &Path,
+    ask: impl FnOnce() -> T,
+    is_kept: fn(&T) -> bool,
+) -> T {
     let key = (query, path.as_os_str().to_os_string());
     let known = with(|known| known.as_ref()?.get(&key)?.downcast_ref().cloned());
     if let Some(answer) = known.flatten() {
@@ -54,8 +64,10 @@ pub fn once<T: Clone + 'static>(query: &'static str, path: &Path, ask: impl FnOn
     #[cfg(test)]
     asked::note(&key);
     let answer = ask();
-    let kept = Box::new(answer.clone());
-    with(|known| known.as_mut()?.insert(key, kept));
+    if is_kept(&answer) {
+        let kept = Box::new(answer.clone());
+        with(|known| known.as_mut()?.insert(key, kept));
+    }
     answer
 }
 

@@ -9,10 +9,11 @@ use crate::model::{Os, Platform};
 use crate::runtime::binary::{Defect, Elf, Pe};
 use crate::runtime::facts::SourcedVersion;
 use std::path::Path;
+use std::rc::Rc;
 
 /// An open library file.
 pub enum Binary {
-    Elf(Elf),
+    Elf(Rc<Elf>),
     Pe(Pe),
 }
 

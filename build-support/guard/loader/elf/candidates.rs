@@ -2,8 +2,9 @@
 
 use crate::runtime::binary::{Defect, Elf, files_in, ld_so_cache};
 use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, System};
-use crate::runtime::system::path_cache;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "build")]
+use std::rc::Rc;
 
 /// The directory of the library variants for more capable CPUs.
 pub const HWCAPS: &str = "glibc-hwcaps";
@@ -109,7 +110,7 @@ pub fn try_file(
     real: Option<&Path>,
     root: Option<&Path>,
     cpu: &str,
-) -> Option<Result<Elf, Defect>> {
+) -> Option<Result<Rc<Elf>, Defect>> {
     match real {
         Some(real) => Some(Elf::open_for(real, cpu)),
         None => Defect::below(path, root).map(Err),
@@ -122,12 +123,9 @@ pub fn unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
     for file in files_in(dir).into_iter().rev() {
         let name = file.file_name()?.to_str().unwrap_or_default();
         if name.starts_with(stem) && name.contains(".so") {
-            let own = || {
-                // A link to the toolkit's stub would hide the driver.
-                let own = Elf::open(&file).ok().filter(|elf| !elf.is_driver_stub());
-                own.and_then(|elf| elf.soname())
-            };
-            if path_cache::once("soname", &file, own).as_deref() == Some(soname) {
+            // A link to the toolkit's stub would hide the driver.
+            let own = Elf::open(&file).ok().filter(|elf| !elf.is_driver_stub());
+            if own.and_then(|elf| elf.soname()).as_deref() == Some(soname) {
                 return Some((file, Defect::Unlinked(soname.to_string())));
             }
         }
