@@ -15,35 +15,23 @@ pub type Named = Vec<(String, PathBuf)>;
 /// The size of a library and its build ID.
 type Build = (u64, Option<String>);
 
-/// The files of a cuDNN, each opened once.
+/// The files of a cuDNN.
 pub struct OpenFiles<'a> {
     sysroot: Sysroot<'a>,
     platform: &'a Platform,
-    /// The files that could be opened, with their real paths.
-    opened: Vec<(PathBuf, Result<Binary, Defect>)>,
 }
 
 impl<'a> OpenFiles<'a> {
     pub fn new(sysroot: Sysroot<'a>, platform: &'a Platform) -> Self {
-        let opened = Vec::new();
-        Self {
-            sysroot,
-            platform,
-            opened,
-        }
+        Self { sysroot, platform }
     }
 
     /// Opens the file of a sub-library, for [`FileReader::new`].
-    pub fn open(&mut self, name: &str, path: &Path) -> FileContents {
+    pub fn open(&self, name: &str, path: &Path) -> FileContents {
         let real = self.sysroot.canonical(path);
-        if self.opened.iter().all(|known| known.0 != real) {
-            let opened = Binary::open(&real, self.platform.os);
-            self.opened.push((real.clone(), opened));
-        }
         let mut contents = FileContents::default();
-        let mut opened = self.opened.iter();
-        match opened.find(|known| known.0 == real) {
-            Some((_, Ok(binary))) => {
+        match Binary::open(&real, self.platform.os) {
+            Ok(binary) => {
                 contents.defect = binary.defect(path, self.platform);
                 contents.size = binary.length();
                 contents.inside = binary.release(name);
@@ -51,15 +39,14 @@ impl<'a> OpenFiles<'a> {
                 let id = elf.and_then(Elf::build_id).unwrap_or_default();
                 contents.builds = build_ids::releases(&id);
             }
-            Some((_, Err(defect))) => contents.defect = Some(defect.clone()),
-            None => {}
+            Err(defect) => contents.defect = Some(defect),
         }
         contents.path = real;
         contents
     }
 
     /// Reads files.
-    pub fn read(&mut self, named: Named) -> Vec<SubLibraryFile> {
+    pub fn read(&self, named: Named) -> Vec<SubLibraryFile> {
         let mut open = |name: &str, path: &Path| self.open(name, path);
         let mut reader = FileReader::new(&mut open);
         let mut files = Vec::new();
@@ -69,11 +56,9 @@ impl<'a> OpenFiles<'a> {
         files
     }
 
-    /// Returns the file of this path, if it was opened.
-    pub fn binary(&self, path: &Path) -> Option<&Binary> {
-        let real = self.sysroot.canonical(path);
-        let known = self.opened.iter().find(|known| known.0 == real);
-        known?.1.as_ref().ok()
+    /// Returns the file of this path, if it can be opened.
+    pub fn binary(&self, path: &Path) -> Option<Binary> {
+        Binary::open(&self.sysroot.canonical(path), self.platform.os).ok()
     }
 
     /// Returns the directories of these files, with links resolved.
@@ -104,7 +89,7 @@ impl<'a> OpenFiles<'a> {
             // In cuDNN 9, only these contain the name of their cuBLASLt.
             if ["adv", "engines_precompiled"].contains(&&*file.name) {
                 let binary = self.binary(&file.path);
-                if let Some(major) = binary.and_then(Binary::cuda_major) {
+                if let Some(major) = binary.and_then(|binary| binary.cuda_major()) {
                     majors.push((major, file.path.clone()));
                 }
             }
@@ -147,7 +132,7 @@ impl<'a> OpenFiles<'a> {
 
     /// Returns the files of each sub-library that exists several times, if the file that programs load is a different
     /// build than the others.
-    pub fn copies(&mut self, real_files: Named) -> Vec<Vec<PathBuf>> {
+    pub fn copies(&self, real_files: Named) -> Vec<Vec<PathBuf>> {
         let mut copies = Vec::new();
         for (name, opened) in &real_files {
             let mut same = real_files.clone();
@@ -174,8 +159,7 @@ impl<'a> OpenFiles<'a> {
     }
 
     /// Returns the build of a library; `None` for a linker script.
-    fn build(&mut self, path: &Path) -> Option<Build> {
-        self.open("", path);
+    fn build(&self, path: &Path) -> Option<Build> {
         let library = self.binary(path)?;
         library.cpu()?;
         Some((library.length(), library.as_elf().and_then(Elf::build_id)))

@@ -8,7 +8,6 @@ use crate::runtime::binary::{Elf, Symbol};
 use crate::runtime::facts::LibraryName;
 use crate::runtime::system::DRIVER_SO;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 /// The shortest common beginning of a function and of the other functions of its library: `nccl`.
 const SHORTEST_PREFIX: usize = 4;
@@ -35,7 +34,7 @@ impl Undefined<'_> {
 /// Returns the functions that no file of the graph defines. Nothing is known of a graph with a file that cannot be read.
 pub fn find(graph: &LoadGraph) -> Vec<Undefined<'_>> {
     let intact = graph.objects.iter().filter(|one| one.defect.is_none());
-    let files: Vec<Rc<Elf>> = intact.filter_map(|one| Elf::read(&one.path).ok()).collect();
+    let files: Vec<Elf> = intact.filter_map(|one| Elf::read(&one.path).ok()).collect();
     if files.len() < graph.objects.len() {
         return Vec::new();
     }
@@ -49,7 +48,7 @@ pub fn find(graph: &LoadGraph) -> Vec<Undefined<'_>> {
 
 struct Search<'a> {
     graph: &'a LoadGraph,
-    files: Vec<Rc<Elf>>,
+    files: Vec<Elf>,
     /// The symbols that a file defines, if they were read.
     exports: BTreeMap<usize, Vec<String>>,
 }

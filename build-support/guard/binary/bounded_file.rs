@@ -1,12 +1,14 @@
 //! A file reader with size limits: libraries are hundreds of megabytes long, and a damaged library may claim any size.
 
 use crate::runtime::binary::Defect;
+use crate::runtime::binary::defect::target;
 use crate::runtime::system::{self, path_cache, platform};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// The largest number of bytes to read at once.
 const MOST: u64 = 128 << 20;
@@ -41,13 +43,22 @@ impl BoundedFile {
         })
     }
 
+    /// Opens a library, which stays open during a check unless the process is close to its limit on open files.
+    pub fn open_library(path: &Path) -> io::Result<Rc<Self>> {
+        let real = target(path, None).unwrap_or_else(|| path.to_path_buf());
+        if let Some(known) = path_cache::known("open", &real) {
+            return Ok(known);
+        }
+        let library = Rc::new(Self::open(&real)?);
+        if platform::can_stay_open(&library.file) {
+            path_cache::keep("open", &real, Rc::clone(&library));
+        }
+        Ok(library)
+    }
+
     /// Returns the first read error. After an error, data that was not found may still be in the file.
     pub fn failure(&self) -> Option<Defect> {
         self.failure.get().cloned().map(Defect::Unreadable)
-    }
-
-    pub fn can_stay_open(&self) -> bool {
-        platform::can_stay_open(&self.file)
     }
 
     pub fn length(&self) -> u64 {

@@ -103,7 +103,7 @@ pub fn find_suspects(
     let mut suspects = Vec::new();
     for part in cudnn.list.iter().filter(|part| part.needed) {
         let image = Image::open(&part.path).ok();
-        let elf = image.as_ref().and_then(|image| image.as_elf());
+        let elf = image.as_ref().and_then(Image::as_elf);
         let own = elf.map(|elf| search_path.of_library(elf, &part.path));
         let search_path = own.as_ref().unwrap_or(search_path);
         let mut found: Vec<(String, PathBuf)> = Vec::new();

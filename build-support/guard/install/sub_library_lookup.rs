@@ -23,7 +23,7 @@ impl<'a> SubLibraryLookup<'a> {
     pub fn new(main_library: &'a Path, major: u32, search_path: &SearchPath) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
         let image = Image::open(main_library).ok();
-        let elf = image.as_ref().and_then(|image| image.as_elf());
+        let elf = image.as_ref().and_then(Image::as_elf);
         let own = elf.map(|elf| search_path.of_library(elf, main_library));
         Self {
             folder,

@@ -46,29 +46,27 @@ pub fn forget() {
 
 /// Returns the answer to a query about a path, which is asked once.
 pub fn once<T: Clone + 'static>(query: &'static str, path: &Path, ask: impl FnOnce() -> T) -> T {
-    once_if(query, path, ask, |_| true)
+    known(query, path).unwrap_or_else(|| {
+        let answer = ask();
+        keep(query, path, answer.clone());
+        answer
+    })
 }
 
-/// Like [`once`], but forgets the answers for which `is_kept` returns `false`.
-pub fn once_if<T: Clone + 'static>(
-    query: &'static str,
-    path: &Path,
-    ask: impl FnOnce() -> T,
-    is_kept: fn(&T) -> bool,
-) -> T {
+/// Returns the answer to a query, if it is known.
+pub fn known<T: Clone + 'static>(query: &'static str, path: &Path) -> Option<T> {
     let key = (query, path.as_os_str().to_os_string());
     let known = with(|known| known.as_ref()?.get(&key)?.downcast_ref().cloned());
-    if let Some(answer) = known.flatten() {
-        return answer;
-    }
     #[cfg(test)]
-    asked::note(&key);
-    let answer = ask();
-    if is_kept(&answer) {
-        let kept = Box::new(answer.clone());
-        with(|known| known.as_mut()?.insert(key, kept));
+    if !matches!(known, Some(Some(_))) {
+        asked::note(&key);
     }
-    answer
+    known?
+}
+
+pub fn keep(query: &'static str, path: &Path, answer: impl Any) {
+    let key = (query, path.as_os_str().to_os_string());
+    with(|known| known.as_mut()?.insert(key, Box::new(answer)));
 }
 
 /// Like [`once`], for a system call, whose error number is kept.

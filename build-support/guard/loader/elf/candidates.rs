@@ -3,8 +3,6 @@
 use crate::runtime::binary::{Defect, Elf, files_in, ld_so_cache};
 use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, System};
 use std::path::{Path, PathBuf};
-#[cfg(feature = "build")]
-use std::rc::Rc;
 
 /// The directory of the library variants for more capable CPUs.
 pub const HWCAPS: &str = "glibc-hwcaps";
@@ -110,7 +108,7 @@ pub fn try_file(
     real: Option<&Path>,
     root: Option<&Path>,
     cpu: &str,
-) -> Option<Result<Rc<Elf>, Defect>> {
+) -> Option<Result<Elf, Defect>> {
     match real {
         Some(real) => Some(Elf::open_for(real, cpu)),
         None => Defect::below(path, root).map(Err),
