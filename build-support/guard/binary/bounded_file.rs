@@ -16,7 +16,7 @@ const LONGEST_NAME: u64 = 4096;
 /// More entries than any directory of libraries or packages has.
 const MOST_ENTRIES: usize = 1 << 16;
 /// The size of the blocks that small reads go through, and the largest number of cached blocks.
-const BLOCK: u64 = 1 << 14;
+const BLOCK: u64 = 1 << 12;
 const MOST_BLOCKS: usize = 1024;
 
 pub struct BoundedFile {

@@ -23,7 +23,7 @@ const MOST_SECTIONS: usize = 128;
 
 /// An open file. If it is not a DLL or program, the methods about its contents return nothing.
 pub struct Pe {
-    file: Rc<BoundedFile>,
+    pub(super) file: Rc<BoundedFile>,
     machine: u32,
     defect: Option<Defect>,
     /// Empty if the file is damaged.

@@ -3,6 +3,7 @@
 
 use crate::runtime::child::{ChildExit, ExitStatus, Sink, TimeLeft};
 use crate::runtime::loader::search_path;
+use crate::runtime::system::path_cache::MovedAnswers;
 use crate::runtime::system::{DRIVER, platform};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
@@ -74,8 +75,13 @@ fn append(lines: &Mutex<String>, text: &str) {
 /// have a small stack.
 pub fn with_large_stack(work: &(dyn Fn() + Sync)) {
     // `std::thread::scope` contains a panic, which would put the path of its source file into the program.
+    let answers = MovedAnswers::take();
+    let work_there = move || {
+        answers.keep();
+        work();
+    };
     // SAFETY: the thread is joined before the borrows of the work end.
-    match unsafe { spawn(Box::new(work)) } {
+    match unsafe { spawn(Box::new(work_there)) } {
         Ok(thread) => drop(thread.join()),
         Err(_) => work(),
     }

@@ -44,6 +44,22 @@ pub fn forget() {
     with(|answers| answers.as_mut().map(Answers::clear));
 }
 
+/// The answers of a thread, for another thread that it waits for.
+pub struct MovedAnswers(Option<Answers>);
+
+// SAFETY: only one of the threads runs.
+unsafe impl Send for MovedAnswers {}
+
+impl MovedAnswers {
+    pub fn take() -> Self {
+        Self(with(Option::take).flatten())
+    }
+
+    pub fn keep(self) {
+        with(|known| *known = self.0);
+    }
+}
+
 /// Returns the answer to a query about a path, which is asked once.
 pub fn once<T: Clone + 'static>(query: &'static str, path: &Path, ask: impl FnOnce() -> T) -> T {
     known(query, path).unwrap_or_else(|| {
