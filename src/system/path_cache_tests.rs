@@ -109,13 +109,19 @@ mod checks {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     #[test]
-    fn another_thread_of_a_check_knows_the_answers() {
-        let _cache = PathCache::start();
-        let ask = |answer: u32| once("thread", Path::new("/a"), || answer);
-        assert_eq!(ask(1), 1);
-        let there = AtomicU32::new(0);
-        with_large_stack(&|| there.store(ask(2), Ordering::Relaxed));
-        assert_eq!(there.into_inner(), 1);
+    fn work_on_a_large_stack_knows_the_answers() {
+        let work = || {
+            let ask = |answer: u32| once("stack", Path::new("/a"), || answer);
+            let _cache = PathCache::start();
+            assert_eq!(ask(1), 1);
+            let there = AtomicU32::new(0);
+            with_large_stack(&|| there.store(ask(2), Ordering::Relaxed));
+            there.into_inner()
+        };
+        for (megabytes, answer) in [(8, 1), (1, 2)] {
+            let thread = std::thread::Builder::new().stack_size(megabytes << 20);
+            assert_eq!(thread.spawn(work).unwrap().join().unwrap(), answer);
+        }
     }
 
     /// `startup` does the same as `check_with`.

@@ -46,12 +46,9 @@ impl BoundedFile {
     /// Opens a library, which stays open during a check unless the process is close to its limit on open files.
     pub fn open_library(path: &Path) -> io::Result<Rc<Self>> {
         let real = target(path, None).unwrap_or_else(|| path.to_path_buf());
-        if let Some(known) = path_cache::known("open", &real) {
-            return Ok(known);
-        }
-        let library = Rc::new(Self::open(&real)?);
-        if platform::can_stay_open(&library.file) {
-            path_cache::keep("open", &real, Rc::clone(&library));
+        let library = path_cache::call("open", &real, |path| Self::open(path).map(Rc::new))?;
+        if !platform::can_stay_open(&library.file) {
+            path_cache::forget();
         }
         Ok(library)
     }

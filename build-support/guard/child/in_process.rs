@@ -3,7 +3,6 @@
 
 use crate::runtime::child::{ChildExit, ExitStatus, Sink, TimeLeft};
 use crate::runtime::loader::search_path;
-use crate::runtime::system::path_cache::MovedAnswers;
 use crate::runtime::system::{DRIVER, platform};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
@@ -71,17 +70,15 @@ fn append(lines: &Mutex<String>, text: &str) {
     }
 }
 
-/// Does the work on a stack of `STACK` bytes if a thread can be started, and waits for it: the calling thread may
-/// have a small stack.
+/// Does the work on a stack of about `STACK` bytes if a thread can be started, and waits for it: the calling thread may
+/// have a small stack. On the calling thread, the work knows the file system's answers.
 pub fn with_large_stack(work: &(dyn Fn() + Sync)) {
+    if platform::stack_left().is_some_and(|left| left > STACK / 2) {
+        return work();
+    }
     // `std::thread::scope` contains a panic, which would put the path of its source file into the program.
-    let answers = MovedAnswers::take();
-    let work_there = move || {
-        answers.keep();
-        work();
-    };
     // SAFETY: the thread is joined before the borrows of the work end.
-    match unsafe { spawn(Box::new(work_there)) } {
+    match unsafe { spawn(Box::new(work)) } {
         Ok(thread) => drop(thread.join()),
         Err(_) => work(),
     }

@@ -44,45 +44,19 @@ pub fn forget() {
     with(|answers| answers.as_mut().map(Answers::clear));
 }
 
-/// The answers of a thread, for another thread that it waits for.
-pub struct MovedAnswers(Option<Answers>);
-
-// SAFETY: only one of the threads runs.
-unsafe impl Send for MovedAnswers {}
-
-impl MovedAnswers {
-    pub fn take() -> Self {
-        Self(with(Option::take).flatten())
-    }
-
-    pub fn keep(self) {
-        with(|known| *known = self.0);
-    }
-}
-
 /// Returns the answer to a query about a path, which is asked once.
 pub fn once<T: Clone + 'static>(query: &'static str, path: &Path, ask: impl FnOnce() -> T) -> T {
-    known(query, path).unwrap_or_else(|| {
-        let answer = ask();
-        keep(query, path, answer.clone());
-        answer
-    })
-}
-
-/// Returns the answer to a query, if it is known.
-pub fn known<T: Clone + 'static>(query: &'static str, path: &Path) -> Option<T> {
     let key = (query, path.as_os_str().to_os_string());
     let known = with(|known| known.as_ref()?.get(&key)?.downcast_ref().cloned());
-    #[cfg(test)]
-    if !matches!(known, Some(Some(_))) {
-        asked::note(&key);
+    if let Some(answer) = known.flatten() {
+        return answer;
     }
-    known?
-}
-
-pub fn keep(query: &'static str, path: &Path, answer: impl Any) {
-    let key = (query, path.as_os_str().to_os_string());
-    with(|known| known.as_mut()?.insert(key, Box::new(answer)));
+    #[cfg(test)]
+    asked::note(&key);
+    let answer = ask();
+    let kept = Box::new(answer.clone());
+    with(|known| known.as_mut()?.insert(key, kept));
+    answer
 }
 
 /// Like [`once`], for a system call, whose error number is kept.

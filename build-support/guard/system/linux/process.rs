@@ -110,19 +110,20 @@ pub fn pause(time: Duration) -> bool {
 
 /// Returns the number of bytes that this process may write to a file. A larger write raises SIGXFSZ.
 pub fn most_in_a_file() -> u64 {
-    let mut limit = [u64::MAX; 2];
-    // SAFETY: getrlimit writes two numbers.
-    unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
-    limit[0]
+    limit(RLIMIT_FSIZE)
 }
 
 /// Returns `true` if this process can open as many files again as it had open when it opened this one.
 pub fn can_stay_open(file: &File) -> bool {
-    let mut limit = [0; 2];
+    // The kernel uses the lowest number that is free.
+    (file.as_raw_fd() as u64) < limit(RLIMIT_NOFILE).min(1024) / 2
+}
+
+fn limit(resource: c_int) -> u64 {
+    let mut limit = [u64::MAX; 2];
     // SAFETY: getrlimit writes two numbers.
-    unsafe { getrlimit(RLIMIT_NOFILE, &mut limit) };
-    // The kernel uses the lowest number that is free. No limit is lower than 1,024 by default.
-    (file.as_raw_fd() as u64) < limit[0].min(1024) / 2
+    unsafe { getrlimit(resource, &mut limit) };
+    limit[0]
 }
 
 /// Returns `true` if the permissions of a file allow this process to read and write it. Landlock and AppArmor only refuse
