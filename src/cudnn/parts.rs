@@ -16,59 +16,41 @@ pub type Named = Vec<(String, PathBuf)>;
 /// The size of a library and its build ID.
 type Build = (u64, Option<String>);
 
-/// The files of a cuDNN, each opened once.
+/// The files of a cuDNN.
 pub struct OpenFiles<'a> {
     sysroot: Sysroot<'a>,
     platform: &'a Platform,
-    /// The files that were opened, with their real paths.
-    opened: Vec<(PathBuf, Result<Binary, Defect>)>,
 }
 
 impl<'a> OpenFiles<'a> {
     pub fn new(sysroot: Sysroot<'a>, platform: &'a Platform) -> Self {
-        let opened = Vec::new();
-        Self {
-            sysroot,
-            platform,
-            opened,
-        }
+        Self { sysroot, platform }
     }
 
     /// Returns what the file of a sub-library contains, for [`FileReader::new`].
-    pub fn open(&mut self, name: &str, path: &Path) -> FileContents {
+    pub fn open(&self, name: &str, path: &Path) -> FileContents {
         let (real, own) = (self.sysroot.canonical(path), path.file_name());
         let key = real.join(name).join(own.unwrap_or_default());
         path_cache::once("contents", &key.join(&self.platform.triple), || {
-            let platform = self.platform;
             let mut contents = FileContents::default();
-            match self.file(&real) {
+            match Binary::open(&real, self.platform.os) {
                 Ok(binary) => {
-                    contents.defect = binary.defect(path, platform);
+                    contents.defect = binary.defect(path, self.platform);
                     contents.size = binary.length();
                     contents.inside = binary.release(name);
                     let elf = binary.as_elf().filter(|_| contents.inside.is_none());
                     let id = elf.and_then(Elf::build_id).unwrap_or_default();
                     contents.builds = build_ids::releases(&id);
                 }
-                Err(defect) => contents.defect = Some(defect.clone()),
+                Err(defect) => contents.defect = Some(defect),
             }
             contents.path = real;
             contents
         })
     }
 
-    fn file(&mut self, real: &Path) -> &Result<Binary, Defect> {
-        let known = self.opened.iter().position(|known| known.0 == real);
-        let at = known.unwrap_or(self.opened.len());
-        if known.is_none() {
-            let opened = Binary::open(real, self.platform.os);
-            self.opened.push((real.to_path_buf(), opened));
-        }
-        &self.opened[at].1
-    }
-
     /// Reads files.
-    pub fn read(&mut self, named: Named) -> Vec<SubLibraryFile> {
+    pub fn read(&self, named: Named) -> Vec<SubLibraryFile> {
         let mut open = |name: &str, path: &Path| self.open(name, path);
         let mut reader = FileReader::new(&mut open);
         let mut files = Vec::new();
@@ -78,13 +60,12 @@ impl<'a> OpenFiles<'a> {
         files
     }
 
-    /// Returns the file at this path, if it can be opened.
-    pub fn binary(&mut self, path: &Path) -> Option<&Binary> {
-        let real = self.sysroot.canonical(path);
-        self.file(&real).as_ref().ok()
+    /// Returns the file of this path, if it can be opened.
+    pub fn binary(&self, path: &Path) -> Option<Binary> {
+        Binary::open(&self.sysroot.canonical(path), self.platform.os).ok()
     }
 
-    fn cuda_major_of(&mut self, path: &Path) -> Option<u32> {
+    fn cuda_major_of(&self, path: &Path) -> Option<u32> {
         let real = self.sysroot.canonical(path);
         path_cache::once("cuda major", &real, || self.binary(path)?.cuda_major())
     }
@@ -101,7 +82,7 @@ impl<'a> OpenFiles<'a> {
     }
 
     /// Returns the CUDA major that a cuDNN with these files was built for.
-    pub fn cuda_major(&mut self, files: &[&SubLibraryFile]) -> Option<u32> {
+    pub fn cuda_major(&self, files: &[&SubLibraryFile]) -> Option<u32> {
         let mut known = sub_libraries::ALL.iter().rev();
         known.find_map(|known| {
             known.version_symbol?;
@@ -111,7 +92,7 @@ impl<'a> OpenFiles<'a> {
     }
 
     /// Returns the CUDA majors that the sub-libraries were built for, if they differ, each with a file.
-    pub fn different_cuda_majors(&mut self, files: &[SubLibraryFile]) -> Vec<(u32, PathBuf)> {
+    pub fn different_cuda_majors(&self, files: &[SubLibraryFile]) -> Vec<(u32, PathBuf)> {
         let mut majors: Vec<(u32, PathBuf)> = Vec::new();
         for file in files {
             // In cuDNN 9, only these contain the name of their cuBLASLt.
@@ -129,7 +110,7 @@ impl<'a> OpenFiles<'a> {
 
     /// Returns the functions that a sub-library imports from another one that does not define them. This is slow, so it
     /// is only done if a version is unknown. A library without a symbol table counts as complete.
-    pub fn unresolved_symbols(&mut self, files: &[SubLibraryFile]) -> Vec<Unresolved> {
+    pub fn unresolved_symbols(&self, files: &[SubLibraryFile]) -> Vec<Unresolved> {
         let mut found = Vec::new();
         if files.iter().all(|file| file.version.is_some()) {
             return found;
@@ -159,7 +140,7 @@ impl<'a> OpenFiles<'a> {
 
     /// Returns the files of each sub-library that exists several times, if the file that programs load is a different
     /// build than the others.
-    pub fn copies(&mut self, real_files: Named) -> Vec<Vec<PathBuf>> {
+    pub fn copies(&self, real_files: Named) -> Vec<Vec<PathBuf>> {
         let mut copies = Vec::new();
         for (name, opened) in &real_files {
             let mut same = real_files.clone();
@@ -186,7 +167,7 @@ impl<'a> OpenFiles<'a> {
     }
 
     /// Returns the build of a library; `None` for a linker script.
-    fn build(&mut self, path: &Path) -> Option<Build> {
+    fn build(&self, path: &Path) -> Option<Build> {
         let library = self.binary(path)?;
         library.cpu()?;
         Some((library.length(), library.as_elf().and_then(Elf::build_id)))

@@ -52,7 +52,7 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
     if !has_tensor_ir && version.is_some_and(sub_libraries::opens_absent_part) {
         names.push(TENSOR_IR.into());
     }
-    let mut opened = OpenFiles::new(sysroot, &host.platform);
+    let opened = OpenFiles::new(sysroot, &host.platform);
     let mut open = |name: &str, path: &Path| opened.open(name, path);
     let mut reader = FileReader::new(&mut open);
     let mut is_changed = false;

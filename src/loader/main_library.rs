@@ -155,7 +155,7 @@ pub fn locate(
 ) -> Cudnn {
     let (sysroot, os) = (Sysroot { root }, platform.os);
     let dir = library.parent().unwrap_or(library);
-    let mut opened = OpenFiles::new(sysroot, platform);
+    let opened = OpenFiles::new(sysroot, platform);
     let mut open = |name: &str, path: &Path| opened.open(name, path);
     let mut reader = FileReader::new(&mut open);
     let mut read = |name: &str, path: PathBuf| reader.read(name, path);

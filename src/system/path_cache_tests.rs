@@ -94,3 +94,80 @@ fn links_are_resolved_like_in_the_system_and_each_directory_once() {
     let parents = top.components().count() + 4;
     assert!(asked <= 100 + parents, "{asked} queries");
 }
+
+#[cfg(feature = "runtime")]
+mod checks {
+    use super::*;
+    use crate::runtime::check;
+    use crate::runtime::child::{Functions, with_large_stack};
+    use crate::runtime::convolution::Extent;
+    use crate::runtime::driver::DriverProblem;
+    use crate::runtime::facts::{Built, Version, sub_libraries};
+    use crate::runtime::system::Library;
+    use std::collections::BTreeSet;
+    use std::process::Command;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn work_on_a_large_stack_knows_the_answers() {
+        let work = || {
+            let ask = |answer: u32| once("stack", Path::new("/a"), || answer);
+            let _cache = PathCache::start();
+            assert_eq!(ask(1), 1);
+            let there = AtomicU32::new(0);
+            with_large_stack(&|| there.store(ask(2), Ordering::Relaxed));
+            there.into_inner()
+        };
+        for (megabytes, answer) in [(8, 1), (1, 2)] {
+            let thread = std::thread::Builder::new().stack_size(megabytes << 20);
+            assert_eq!(thread.spawn(work).unwrap().join().unwrap(), answer);
+        }
+    }
+
+    /// `startup` does the same as `check_with`.
+    #[test]
+    fn a_check_asks_about_each_path_once() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-check-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let dir = std::fs::canonicalize(dir).unwrap();
+        let names = sub_libraries::of_release(Version::new(9, 28, 0));
+        let names = names
+            .iter()
+            .map(|part| format!("libcudnn_{}.so.9", part.name));
+        for name in names.chain(["libcudnn.so.9".to_string()]) {
+            let mut cc = Command::new("cc");
+            cc.args(["-shared", "-xc", "/dev/null"])
+                .arg(format!("-Wl,-rpath,$ORIGIN,-soname,{name}"))
+                .arg("-o")
+                .arg(dir.join(name));
+            assert!(cc.status().unwrap().success());
+        }
+        Library::open_file(&dir.join("libcudnn.so.9")).unwrap();
+        let built = Built {
+            cudnn: Some(Version::new(9, 28, 0)),
+            ..Built::default()
+        };
+        let functions = Functions {
+            driver: || Err(DriverProblem::Missing(Box::default())),
+            ..Functions::default()
+        };
+        for is_version in [true, false] {
+            asked::take();
+            let _ = match is_version {
+                true => check::check_version(&built),
+                false => check::check_with(&built, functions, Extent::Quick),
+            };
+            let asked = asked::take();
+            let all: BTreeSet<_> = asked.iter().collect();
+            assert_eq!(all.len(), asked.len(), "no question is repeated");
+            let paths: BTreeSet<_> = asked.iter().map(|(_, path)| path).collect();
+            let own = paths
+                .iter()
+                .filter(|path| Path::new(path).starts_with(&dir));
+            assert!(own.count() > 8, "{paths:?}");
+            let (asked, paths) = (asked.len(), paths.len());
+            assert!(asked * 10 <= paths * 13, "{asked} questions, {paths} paths");
+        }
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}

@@ -1,12 +1,14 @@
 //! A file reader with size limits: libraries are hundreds of megabytes long, and a damaged library may claim any size.
 
 use crate::runtime::binary::Defect;
-use crate::runtime::system::{self, path_cache};
+use crate::runtime::binary::defect::target;
+use crate::runtime::system::{self, path_cache, platform};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 /// The largest number of bytes to read at once.
 const MOST: u64 = 128 << 20;
@@ -14,7 +16,7 @@ const LONGEST_NAME: u64 = 4096;
 /// More entries than any directory of libraries or packages has.
 const MOST_ENTRIES: usize = 1 << 16;
 /// The size of the blocks that small reads go through, and the largest number of cached blocks.
-const BLOCK: u64 = 1 << 14;
+const BLOCK: u64 = 1 << 12;
 const MOST_BLOCKS: usize = 1024;
 
 pub struct BoundedFile {
@@ -41,6 +43,16 @@ impl BoundedFile {
             blocks: RefCell::default(),
             failure: OnceCell::new(),
         })
+    }
+
+    /// Opens a library, which stays open during a check unless the process is close to its limit on open files.
+    pub fn open_library(path: &Path) -> io::Result<Rc<Self>> {
+        let real = target(path, None).unwrap_or_else(|| path.to_path_buf());
+        let library = path_cache::call("open", &real, |path| Self::open(path).map(Rc::new))?;
+        if !platform::can_stay_open(&library.file) {
+            path_cache::forget();
+        }
+        Ok(library)
     }
 
     /// Returns the first read error. After an error, data that was not found may still be in the file.

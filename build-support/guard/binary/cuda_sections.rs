@@ -2,17 +2,24 @@
 
 #[cfg(any(windows, feature = "build"))]
 use crate::runtime::binary::Pe;
-use crate::runtime::binary::{Elf, after};
+use crate::runtime::binary::{BoundedFile, Elf, after};
 
 /// A limit above the size of the constants in every sub-library that names cublasLt. `libcudnn_graph` has 24 MB of
 /// device code among its constants, and `cudnn_heuristic64_9.dll` has 83 MB of tables.
 const MOST_CONSTANTS: u64 = 8 << 20;
+/// The size of a piece, and a limit above the length of the name.
+const PIECE: u64 = 1 << 16;
+const LONGEST_NAME: u64 = 64;
 
 impl Elf {
     /// Returns the CUDA major that a sub-library was built for: it opens `libcublasLt.so.N` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
-        let (offset, size) = self.section(".rodata").filter(is_small)?;
-        cublas_major(&self.bytes(offset, size)?, b'l', b"ibcublasLt.so.")
+        search(
+            &self.file,
+            self.section(".rodata")?,
+            b'l',
+            b"ibcublasLt.so.",
+        )
     }
 }
 
@@ -20,23 +27,34 @@ impl Elf {
 impl Pe {
     /// Returns the CUDA major that a sub-library was built for: it opens `cublasLt64_N.dll` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
-        let (offset, size) = self.section(".rdata").filter(is_small)?;
-        cublas_major(&self.bytes(offset, size)?, b'c', b"ublasLt64_")
+        search(&self.file, self.section(".rdata")?, b'c', b"ublasLt64_")
     }
 }
 
-fn is_small((_, size): &(u64, u64)) -> bool {
-    *size <= MOST_CONSTANTS
+/// Searches the constants at this place in pieces: memory for all of them would take longer than the search.
+fn search(file: &BoundedFile, (start, size): (u64, u64), letter: u8, tail: &[u8]) -> Option<u32> {
+    let mut left = Some(size).filter(|size| *size <= MOST_CONSTANTS)?;
+    while left > 0 {
+        let at = start.checked_add(size - left)?;
+        // A name may extend into the next piece.
+        let piece = file.read(at, left.min(PIECE + LONGEST_NAME))?;
+        if let Some(major) = cublas_major(&piece, letter, tail) {
+            return Some(major);
+        }
+        left = left.saturating_sub(PIECE);
+    }
+    None
 }
 
-/// Returns the number after the name of cublasLt among the constants of a file. The first letter of the name is
-/// separate, as for [`after`].
+/// Returns the number after the name of cublasLt among constants. The first letter of the name is separate, as for
+/// [`after`].
 pub fn cublas_major(constants: &[u8], letter: u8, tail: &[u8]) -> Option<u32> {
     let mut rest = constants;
     loop {
         rest = after(rest, letter, tail)?;
-        let end = rest.iter().position(|byte| !byte.is_ascii_digit());
-        let digits = rest.get(..end.unwrap_or(rest.len()))?;
+        // At the end of the constants, the number may be truncated.
+        let end = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+        let digits = rest.get(..end)?;
         if let Ok(major) = String::from_utf8_lossy(digits).parse() {
             return Some(major);
         }

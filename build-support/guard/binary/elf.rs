@@ -4,6 +4,7 @@
 
 use crate::runtime::binary::{BoundedFile, Defect, cpu_name, number};
 use std::path::Path;
+use std::rc::Rc;
 
 const PT_LOAD: u64 = 1;
 const PT_DYNAMIC: u64 = 2;
@@ -40,7 +41,7 @@ struct Segment {
 
 /// An open file. If it is not an ELF file, the methods about its contents return nothing.
 pub struct Elf {
-    pub(super) file: BoundedFile,
+    pub(super) file: Rc<BoundedFile>,
     /// The first 64 bytes, or the whole file if it is shorter.
     pub(super) start: Vec<u8>,
     /// `true` for a 64-bit, little-endian file.
@@ -56,8 +57,8 @@ impl Elf {
     /// Opens a file of any kind.
     pub fn read(path: &Path) -> Result<Self, Defect> {
         let defect = |error| Defect::in_the_way(path).unwrap_or_else(|| Defect::unopened(&error));
-        let file = BoundedFile::open(path).map_err(defect)?;
-        let start = file.read(0, file.length().min(HEAD)).unwrap_or_default();
+        let file = BoundedFile::open_library(path).map_err(defect)?;
+        let start = file.entry(0, file.length().min(HEAD)).unwrap_or_default();
         let mut elf = Self {
             is_64_bit_le: start.len() as u64 == HEAD && start.starts_with(b"\x7fELF\x02\x01\x01"),
             file,
@@ -196,7 +197,7 @@ impl Elf {
         if count > 0 && (place == 0 || row != size) {
             return None;
         }
-        self.file.read(place, size.checked_mul(count)?)
+        self.file.entry(place, size.checked_mul(count)?)
     }
 
     fn read_dynamic(&self) -> Option<Vec<(u64, u64)>> {
@@ -204,9 +205,8 @@ impl Elf {
         if self.reach > self.length() {
             return None;
         }
-        let bytes = self
-            .file
-            .read(segment.offset, segment.size.min(LONGEST_DYNAMIC))?;
+        let size = segment.size.min(LONGEST_DYNAMIC);
+        let bytes = self.file.entry(segment.offset, size)?;
         let mut entries = Vec::new();
         for entry in bytes.chunks_exact(16) {
             match number(entry, 0, 8)? {

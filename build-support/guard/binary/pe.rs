@@ -6,6 +6,7 @@ use crate::runtime::binary::{BoundedFile, Defect, Elf};
 use crate::runtime::facts::{SourcedVersion, Version, VersionSource, sub_libraries};
 use std::env::consts::ARCH;
 use std::path::Path;
+use std::rc::Rc;
 
 /// The type of a version resource, and the signature of its fixed part.
 const VERSION: u32 = 16;
@@ -22,7 +23,7 @@ const MOST_SECTIONS: usize = 128;
 
 /// An open file. If it is not a DLL or program, the methods about its contents return nothing.
 pub struct Pe {
-    file: BoundedFile,
+    pub(super) file: Rc<BoundedFile>,
     machine: u32,
     defect: Option<Defect>,
     /// Empty if the file is damaged.
@@ -61,7 +62,7 @@ impl Section {
 impl Pe {
     /// Opens a file of any kind.
     pub fn read(path: &Path) -> Result<Self, Defect> {
-        let file = BoundedFile::open(path).map_err(|error| Defect::unopened(&error))?;
+        let file = BoundedFile::open_library(path).map_err(|error| Defect::unopened(&error))?;
         let mut pe = Self {
             file,
             machine: 0,

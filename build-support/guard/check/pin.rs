@@ -5,6 +5,7 @@ use crate::runtime::facts::FindingId;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::install::{MainLibrary, SubLibraryFile};
 use crate::runtime::report::Contents;
+use crate::runtime::system::path_cache;
 use crate::runtime::system::platform::{self, Library};
 use std::path::Path;
 
@@ -15,6 +16,7 @@ pub fn pin(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries
             report.refused(&part.path, &message, None);
         }
     }
+    path_cache::forget();
     let again = cudnn.parts(true);
     let needed = |part: &&SubLibraryFile| part.needed;
     let mut now = again.installed.list.iter().filter(needed);

@@ -70,9 +70,12 @@ fn append(lines: &Mutex<String>, text: &str) {
     }
 }
 
-/// Does the work on a stack of `STACK` bytes if a thread can be started, and waits for it: the calling thread may
-/// have a small stack.
+/// Does the work on a stack of about `STACK` bytes if a thread can be started, and waits for it: the calling thread may
+/// have a small stack. On the calling thread, the work knows the file system's answers.
 pub fn with_large_stack(work: &(dyn Fn() + Sync)) {
+    if platform::stack_left().is_some_and(|left| left > STACK / 2) {
+        return work();
+    }
     // `std::thread::scope` contains a panic, which would put the path of its source file into the program.
     // SAFETY: the thread is joined before the borrows of the work end.
     match unsafe { spawn(Box::new(work)) } {

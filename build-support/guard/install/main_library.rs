@@ -183,9 +183,10 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
 pub fn in_process() -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for path in platform::mapped() {
-        let is_main = file_name::parse(&path).is_some_and(|(name, _)| name.is_empty());
-        if let Some(major) = major_of(&path).filter(|_| is_main) {
-            found.push((path, major));
+        if file_name::parse(&path).is_some_and(|(name, _)| name.is_empty()) {
+            if let Some(major) = major_of(&path) {
+                found.push((path, major));
+            }
         }
     }
     found

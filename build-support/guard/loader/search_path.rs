@@ -7,7 +7,6 @@ use crate::runtime::system::platform;
 use crate::runtime::system::platform::Library;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchDirectory {
@@ -213,10 +212,7 @@ pub fn loaded(name: &str) -> Option<Library> {
 
 /// Returns `true` if the loader finds a pipe or the like for a name: opening it may wait forever for a writer.
 pub fn is_pipe(name: &str) -> bool {
-    static PROGRAM: OnceLock<SearchPath> = OnceLock::new();
-    let file = PROGRAM
-        .get_or_init(SearchPath::of_program)
-        .program_file(name);
+    let file = SearchPath::of_program().program_file(name);
     file.is_some_and(|file| Defect::in_the_way(&file) == Some(Defect::Special))
 }
 

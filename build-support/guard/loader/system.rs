@@ -50,10 +50,9 @@ pub struct Loader {
 }
 
 impl System {
-    /// Returns the system of this process. A loader at an unusual path may read another cache.
-    pub fn this() -> Self {
-        let program = std::env::current_exe().unwrap_or_default();
-        path_cache::once("system", &program, || Self::of_program(&program))
+    /// Returns the system of this process, which runs this program. A loader at an unusual path may read another cache.
+    pub fn of_process(program: &Path) -> Self {
+        path_cache::once("system", program, || Self::of_program(program))
     }
 
     fn of_program(program: &Path) -> Self {

@@ -29,8 +29,6 @@ macro_rules! either {
 impl Binary {
     /// Opens a file of the target system's format.
     pub fn open(path: &Path, os: Os) -> Result<Self, Defect> {
-        #[cfg(test)]
-        crate::system::files::opened::note(path);
         match os {
             Os::Windows => Pe::read(path).map(Binary::Pe),
             _ => Elf::read(path).map(Binary::Elf),

@@ -10,6 +10,7 @@ mod truth;
 use crate::config::{Config, Link};
 use crate::model::{Candidate, Environment, Platform};
 use crate::runtime::facts::{Finding, Severity, printable};
+use crate::runtime::system::path_cache::asked;
 use crate::system::files::opened;
 use crate::system::{Host, ProbeCache};
 use crate::toolchain::Toolchain;
@@ -219,8 +220,12 @@ fn no_library_is_opened_twice() {
     ] {
         let case = cases.iter().find(|case| case.name() == name).unwrap();
         opened::take();
+        asked::take();
         let (toolchain, _) = search_case(case, &scratch.join(name));
         let mut opened = opened::take();
+        let libraries = asked::take().into_iter();
+        let libraries = libraries.filter(|(query, _)| *query == "open");
+        opened.extend(libraries.map(|(_, path)| PathBuf::from(path)));
         opened.retain(|path| !path.to_string_lossy().contains("/cudnn_version"));
         // A link has another path. Other files do not exist.
         let real = opened.iter().filter_map(|path| fs::canonicalize(path).ok());

@@ -126,12 +126,9 @@ fn find_unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
     for file in files_in(dir).into_iter().rev() {
         let name = file.file_name()?.to_str().unwrap_or_default();
         if name.starts_with(stem) && name.contains(".so") {
-            let own = || {
-                // A link to the toolkit's stub would hide the driver.
-                let own = Elf::open(&file).ok().filter(|elf| !elf.is_driver_stub());
-                own.and_then(|elf| elf.soname())
-            };
-            if path_cache::once("soname", &file, own).as_deref() == Some(soname) {
+            // A link to the toolkit's stub would hide the driver.
+            let own = Elf::open(&file).ok().filter(|elf| !elf.is_driver_stub());
+            if own.and_then(|elf| elf.soname()).as_deref() == Some(soname) {
                 return Some((file, Defect::Unlinked(soname.to_string())));
             }
         }

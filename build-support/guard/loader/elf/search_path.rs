@@ -4,7 +4,7 @@ use crate::runtime::binary::Defect;
 use crate::runtime::loader::elf::candidates::{hwcaps_level, unlinked};
 use crate::runtime::loader::elf::search_list::normalized;
 use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, System, ld_so_conf, opener};
-use crate::runtime::system::platform;
+use crate::runtime::system::{path_cache, platform};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,9 +12,11 @@ use std::path::{Path, PathBuf};
 impl SearchPath {
     /// Returns the search path of the program, as the loader reports it.
     pub fn of_program() -> Self {
-        let (rpath, runpath) = platform::program_paths();
-        let library_path = platform::first_environment("LD_LIBRARY_PATH");
-        Self::new(&platform::search_path(), rpath, library_path, runpath)
+        path_cache::once("search path", Path::new(""), || {
+            let (rpath, runpath) = platform::program_paths();
+            let library_path = platform::first_environment("LD_LIBRARY_PATH");
+            Self::new(&platform::search_path(), rpath, library_path, runpath)
+        })
     }
 
     /// Determines the origins of the directories, which the loader reports in its order (RPATH, LD_LIBRARY_PATH,
@@ -27,7 +29,8 @@ impl SearchPath {
     ) -> Self {
         // A DT_RUNPATH disables a DT_RPATH.
         let rpath = if runpath.is_some() { None } else { rpath };
-        let (program, system) = (std::env::current_exe().unwrap_or_default(), System::this());
+        let program = std::env::current_exe().unwrap_or_default();
+        let system = System::of_process(&program);
         let home = program.parent().unwrap_or(&program);
         // The entries as the loader reports them. It drops repeated entries of a list.
         let mut entries = Vec::new();

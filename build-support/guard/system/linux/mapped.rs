@@ -1,7 +1,7 @@
 //! The files that are mapped into this process on Linux.
 
+use crate::runtime::system;
 use crate::runtime::system::platform::maps::{File, current_path, file_in, path};
-use crate::runtime::system::platform::metadata;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
@@ -50,14 +50,14 @@ pub fn replaced(filter: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
 /// If the path cannot be checked, the result is `false`: PRoot, Guix packs and the like use other names than the
 /// kernel, and some system call filters refuse `readlink` or `statx`.
 fn is_other(name: &Path, file: &File) -> bool {
-    let found = match std::fs::canonicalize(name) {
+    let found = match system::canonical(name, None) {
         Ok(found) => found,
         Err(error) => return error.kind() == ErrorKind::NotFound,
     };
     // Overlays report another inode than the kernel's table, but the same path. The table escapes line breaks with
     // backslashes.
     let is_elsewhere = file.path != found.as_os_str().as_bytes() && !file.path.contains(&b'\\');
-    match metadata(&found, true) {
+    match system::metadata(&found) {
         Ok(data) => data.ino() != file.inode && is_elsewhere,
         Err(_) => false,
     }

@@ -1,9 +1,11 @@
 //! This process on Linux: its environment, its privileges and its limits.
 
+use crate::runtime::system::path_cache;
 use crate::runtime::system::platform::Library;
 use crate::runtime::system::platform::mapped::mapped;
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_long, c_short, c_ulong};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::fs::File;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,6 +15,7 @@ const DT_RPATH: c_long = 15;
 const DT_RUNPATH: c_long = 29;
 const AT_SECURE: c_ulong = 23;
 const RLIMIT_FSIZE: c_int = 1;
+const RLIMIT_NOFILE: c_int = 7;
 
 unsafe extern "C" {
     fn getauxval(kind: c_ulong) -> c_ulong;
@@ -89,7 +92,8 @@ pub fn first_environment(name: &str) -> Option<OsString> {
 
 /// Returns a variable's value at the start of the process, whether the loader used it or not.
 pub fn given_environment(name: &str) -> Option<OsString> {
-    let Ok(all) = std::fs::read("/proc/self/environ") else {
+    let file = Path::new("/proc/self/environ");
+    let Ok(all) = path_cache::call("read", file, |file| std::fs::read(file)) else {
         return std::env::var_os(name);
     };
     let mut lines = all.split(|byte| *byte == 0);
@@ -106,9 +110,19 @@ pub fn pause(time: Duration) -> bool {
 
 /// Returns the number of bytes that this process may write to a file. A larger write raises SIGXFSZ.
 pub fn most_in_a_file() -> u64 {
+    limit(RLIMIT_FSIZE)
+}
+
+/// Returns `true` if this process can open as many files again as it had open when it opened this one.
+pub fn can_stay_open(file: &File) -> bool {
+    // The kernel uses the lowest number that is free.
+    (file.as_raw_fd() as u64) < limit(RLIMIT_NOFILE).min(1024) / 2
+}
+
+fn limit(resource: c_int) -> u64 {
     let mut limit = [u64::MAX; 2];
     // SAFETY: getrlimit writes two numbers.
-    unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
+    unsafe { getrlimit(resource, &mut limit) };
     limit[0]
 }
 

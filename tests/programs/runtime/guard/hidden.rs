@@ -240,7 +240,8 @@ fn sub_libraries_are_opened_only_if_there_is_a_driver() {
     check(&cudnn, &[GPU]).must_be("fail", &["cudnn-aborted"]);
     check(&cudnn, &[]).must_be("fail", &["cudnn-aborted", "driver-missing"]);
     let opens = "extern const char opens[]; const char opens[] = \"libcublasLt.so.13\";";
-    compile(opens, &cudnn.file("libcudnn_heuristic.so.9.14.0"), &[]);
+    let engines = cudnn.file("libcudnn_engines_precompiled.so.9.14.0");
+    compile(opens, &engines, &[]);
     check(&cudnn, &[]).must_be("unknown", &["driver-missing"]);
     let other = Folder::new();
     with(&other, "libother.so");
