@@ -7,8 +7,7 @@ use crate::runtime::install::{contained_versions, refusal};
 use crate::runtime::loader::misplaced::{Misplaced, Wanted};
 use crate::runtime::loader::{SearchPath, file_name, off_the_way, search_path};
 use crate::runtime::startup;
-use crate::runtime::system::DRIVER;
-use crate::runtime::system::platform::Library;
+use crate::runtime::system::{DRIVER, Library, PathCache};
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
@@ -143,6 +142,7 @@ fn cudnn_version(path: &Path) -> Option<Version> {
 
 /// Opens a library, unless opening its file could kill or block the process.
 fn open(soname: &str) -> Result<Library, Cause> {
+    let _cache = PathCache::start();
     if search_path::loaded(soname).is_none() {
         let search_path = SearchPath::of_program();
         let file = search_path.program_file(soname);

@@ -1,7 +1,6 @@
 //! A file reader with size limits: libraries are hundreds of megabytes long, and a damaged library may claim any size.
 
-use crate::runtime::binary::Defect;
-use crate::runtime::binary::defect::target;
+use crate::runtime::binary::defect::{Defect, target};
 use crate::runtime::system::{self, path_cache, platform};
 use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
@@ -34,8 +33,6 @@ impl BoundedFile {
         if !system::metadata(path)?.is_file() {
             return Err(io::Error::other("not a regular file"));
         }
-        #[cfg(test)]
-        path_cache::asked::note("open", path.as_os_str());
         let file = File::open(path)?;
         Ok(Self {
             length: file.metadata()?.len(),
@@ -48,7 +45,9 @@ impl BoundedFile {
     /// Opens a library, which stays open during a check unless the process is close to its limit on open files.
     pub fn open_library(path: &Path) -> io::Result<Rc<Self>> {
         let real = target(path, None).unwrap_or_else(|| path.to_path_buf());
-        let library = path_cache::call("open", &real, |path| Self::open(path).map(Rc::new))?;
+        let open = |path: &Path| Self::open(path).map(Rc::new);
+        // Only the number of an error is kept.
+        let library = path_cache::call("open", &real, open).or_else(|_| open(&real))?;
         if !platform::can_stay_open(&library.file) {
             path_cache::forget();
         }

@@ -8,7 +8,7 @@ use crate::runtime::binary::{BoundedFile, Elf, after};
 /// device code among its constants, and `cudnn_heuristic64_9.dll` has 83 MB of tables.
 const MOST_CONSTANTS: u64 = 8 << 20;
 /// The size of a piece, and a limit above the length of the name.
-const PIECE: u64 = 1 << 16;
+const PIECE: usize = 1 << 16;
 const LONGEST_NAME: u64 = 64;
 
 impl Elf {
@@ -33,15 +33,14 @@ impl Pe {
 
 /// Searches the constants at this place in pieces: memory for all of them would take longer than the search.
 fn search(file: &BoundedFile, (start, size): (u64, u64), letter: u8, tail: &[u8]) -> Option<u32> {
-    let mut left = Some(size).filter(|size| *size <= MOST_CONSTANTS)?;
-    while left > 0 {
-        let at = start.checked_add(size - left)?;
+    let size = Some(size).filter(|size| *size <= MOST_CONSTANTS)?;
+    for at in (0..size).step_by(PIECE) {
         // A name may extend into the next piece.
-        let piece = file.read(at, left.min(PIECE + LONGEST_NAME))?;
+        let length = (size - at).min(PIECE as u64 + LONGEST_NAME);
+        let piece = file.read(start.checked_add(at)?, length)?;
         if let Some(major) = cublas_major(&piece, letter, tail) {
             return Some(major);
         }
-        left = left.saturating_sub(PIECE);
     }
     None
 }

@@ -5,8 +5,7 @@ use crate::runtime::facts::FindingId;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::install::{MainLibrary, SubLibraryFile};
 use crate::runtime::report::Contents;
-use crate::runtime::system::path_cache;
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::system::{Library, path_cache, platform};
 use std::path::Path;
 
 /// Opens the files that worked in the child, and checks them again, since files can change.

@@ -7,9 +7,7 @@ use crate::runtime::child::{
 use crate::runtime::convolution::{Extent, FIRST, Graph, Stage, SuiteEvent};
 use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::{Device, Devices, Driver, DriverProblem, driver_library, query};
-use crate::runtime::facts::{
-    CudaLibrary, Fields, Finding, SubLibrary, UsedFor, Version, codec, sub_libraries,
-};
+use crate::runtime::facts::{Fields, Finding, SubLibrary, UsedFor, Version, codec, sub_libraries};
 use crate::runtime::install::{SubLibraryFile, dlopen_dependencies};
 use crate::runtime::judge::{Gpu, SupportGap, gpu_support, program_rules};
 use crate::runtime::loader::refused_library::TOO_MANY_FILES;
@@ -237,7 +235,7 @@ fn without_driver(parts: &[SubLibraryFile]) -> Option<(u32, Vec<SubLibraryFile>)
         }
         // The constants of the others are large and do not name cuBLASLt.
         let known = sub_libraries::find(&part.name);
-        if known.is_none_or(|known| known.opens.contains(&CudaLibrary::CublasLt)) {
+        if known.is_none_or(|known| known.opens.contains(&sub_libraries::CudaLibrary::CublasLt)) {
             cuda_major = cuda_major.or_else(|| elf.cuda_major());
         }
     }

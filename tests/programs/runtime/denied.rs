@@ -95,7 +95,7 @@ const CALLS: &[(&str, &[u32], Reported)] = &[
     ("prlimit64", &[302], NOTHING),
     ("getrandom", &[318], NOTHING),
     ("statx", &[332], UNREAD),
-    ("rseq", &[334], NO_CHILD),
+    ("rseq", &[334], NOTHING),
     ("clone3", &[435], NOTHING),
     // open, stat, fstat, lstat, fork, vfork, getdents, getrlimit, setrlimit, readlinkat, faccessat, openat2, faccessat2
     (

@@ -1,8 +1,7 @@
 //! This process on Linux: its environment, its privileges and its limits.
 
-use crate::runtime::system::path_cache;
-use crate::runtime::system::platform::Library;
 use crate::runtime::system::platform::mapped::mapped;
+use crate::runtime::system::{Library, path_cache};
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_long, c_short, c_ulong};
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -115,8 +114,9 @@ pub fn most_in_a_file() -> u64 {
 
 /// Returns `true` if this process can open as many files again as it had open when it opened this one.
 pub fn can_stay_open(file: &File) -> bool {
-    // The kernel uses the lowest number that is free.
-    (file.as_raw_fd() as u64) < limit(RLIMIT_NOFILE).min(1024) / 2
+    // The kernel uses the lowest number that is free. A child replaces the standard streams.
+    let numbers = 3..limit(RLIMIT_NOFILE).min(1024) / 2;
+    numbers.contains(&(file.as_raw_fd() as u64))
 }
 
 fn limit(resource: c_int) -> u64 {
