@@ -2,7 +2,6 @@
 
 use crate::model::Environment;
 use crate::runtime::driver::{Device, DriverProblem, query};
-use crate::runtime::system::PathCache;
 use crate::system::Waiting;
 use std::time::{Duration, Instant};
 
@@ -38,10 +37,7 @@ pub fn gpus(env: &Environment) -> Result<Vec<Device>, GpuQueryFault> {
 /// that hangs is abandoned.
 pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T, SilentDriver> {
     let begun = Instant::now();
-    let query = std::thread::spawn(move || {
-        let _cache = PathCache::start();
-        ask()
-    });
+    let query = std::thread::spawn(ask);
     let mut waiting = Waiting::default();
     while !query.is_finished() && begun.elapsed() < deadline {
         waiting.report(&"NVIDIA's driver", begun.elapsed(), deadline);

@@ -14,12 +14,8 @@ const LONGEST_NAME: u64 = 64;
 impl Elf {
     /// Returns the CUDA major that a sub-library was built for: it opens `libcublasLt.so.N` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
-        search(
-            &self.file,
-            self.section(".rodata")?,
-            b'l',
-            b"ibcublasLt.so.",
-        )
+        let place = self.section(".rodata")?;
+        search(&self.file, place, b'l', b"ibcublasLt.so.")
     }
 }
 
@@ -45,8 +41,7 @@ fn search(file: &BoundedFile, (start, size): (u64, u64), letter: u8, tail: &[u8]
     None
 }
 
-/// Returns the number after the name of cublasLt among constants. The first letter of the name is separate, as for
-/// [`after`].
+/// Returns the number after the name of cublasLt among constants. Its first letter is separate, as for [`after`].
 pub fn cublas_major(constants: &[u8], letter: u8, tail: &[u8]) -> Option<u32> {
     let mut rest = constants;
     loop {

@@ -183,10 +183,9 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
 pub fn in_process() -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for path in platform::mapped() {
-        if file_name::parse(&path).is_some_and(|(name, _)| name.is_empty()) {
-            if let Some(major) = major_of(&path) {
-                found.push((path, major));
-            }
+        let is_main = file_name::parse(&path).is_some_and(|(name, _)| name.is_empty());
+        if let Some(major) = is_main.then(|| major_of(&path)).flatten() {
+            found.push((path, major));
         }
     }
     found

@@ -121,10 +121,9 @@ pub fn unread(message: &str) -> Option<&str> {
 
 /// Returns the fault if this process cannot open enough files to read a cuDNN.
 pub fn no_files_left() -> Option<RefusedLibrary<'static>> {
-    let mut open: Vec<File> = Vec::new();
+    let mut open = Vec::new();
     while open.len() < FILES {
-        let root = open.first();
-        match root.map_or_else(|| File::open("/"), File::try_clone) {
+        match File::open("/") {
             Ok(root) => open.push(root),
             Err(error) => {
                 let is_it = matches!(error.raw_os_error(), Some(ENFILE | EMFILE));
