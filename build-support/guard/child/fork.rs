@@ -1,5 +1,5 @@
 //! A child process on Linux, created by `fork` without `exec`: `main`, interpreter and loader do not run a second time.
-//! A program with much memory is started again instead: see [`exec`].
+//! A program with much memory is started again instead: see `exec.rs`.
 
 pub mod entry;
 pub mod exec;
