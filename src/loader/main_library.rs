@@ -8,7 +8,7 @@ use crate::runtime::facts::{LibraryName, TENSOR_IR, Version, cudnn_file};
 use crate::runtime::install::dlopen_dependencies::opened_by;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::beside;
-use crate::runtime::install::{Expected, FileReader, Installed};
+use crate::runtime::install::{Expected, Installed};
 use crate::runtime::loader::{LoadOrigin, Opener, file_name};
 use crate::runtime::system::DRIVER_SO;
 use crate::system::Sysroot;
@@ -156,10 +156,7 @@ pub fn locate(
     let (sysroot, os) = (Sysroot { root }, platform.os);
     let dir = library.parent().unwrap_or(library);
     let opened = OpenFiles::new(sysroot, platform);
-    let mut open = |name: &str, path: &Path| opened.open(name, path);
-    let mut reader = FileReader::new(&mut open);
-    let mut read = |name: &str, path: PathBuf| reader.read(name, path);
-    let main = read("cudnn", library.to_path_buf());
+    let main = opened.read("cudnn", library.to_path_buf());
     let own = beside(dir, major, os == Os::Windows);
     let own_file = |name: &str| sysroot.file(&own.iter().find(|(known, _)| known == name)?.1);
     let expected = Expected {
@@ -171,6 +168,7 @@ pub fn locate(
         let found = find(name, version, is_needed);
         found.or_else(|| own_file(name).filter(|_| os == Os::Windows))
     };
+    let mut read = |name: &str, path| opened.read(name, path);
     let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
     // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2, because the loader in it checks no version.
     let name = consistency::file_name(library);
