@@ -16,11 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// Returns the number in `libcudnn.so.9` or `cudnn64_9.dll`, or in the name of a bundled copy.
 pub fn cudnn_major(name: &str) -> Option<u32> {
-    match LibraryName::read(name)? {
-        file if file.name == "cudnn" => file.major(),
-        file if file.name.starts_with("cudnn-") && is_bundled(name) => file.major(),
-        _ => None,
-    }
+    let file = LibraryName::read(name)?;
+    let is_copy = file.name.starts_with("cudnn-") && is_bundled(name);
+    file.major().filter(|_| file.name == "cudnn" || is_copy)
 }
 
 /// Returns `true` for a copy that auditwheel renamed for a wheel, with its hash: `libcudnn-74a4c495.so.9.1.0`.
