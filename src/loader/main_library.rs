@@ -81,8 +81,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
             (file.version, file.told_by) = (None, None);
         }
     }
-    let opened = installed.list.iter().filter(|part| part.needed);
-    for part in opened.filter(|_| cudnn.cuda_major.is_some()) {
+    for part in installed.list.iter().filter(|part| part.needed) {
         let (Some(index), Some(cuda)) = (graph.loaded(&file(&part.name)), cudnn.cuda_major) else {
             continue;
         };
@@ -170,8 +169,7 @@ pub fn locate(
     let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
     // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2, because the loader in it checks no version.
     let name = consistency::file_name(library);
-    let is_unchecked = is_bundled(name) && !installed.list.is_empty();
-    if is_unchecked {
+    if is_bundled(name) && !installed.list.is_empty() {
         // It does not count as a file whose version is unknown.
         installed.main.name.clear();
         (installed.main.version, installed.main.told_by) = (None, None);
