@@ -270,22 +270,17 @@ impl LoadGraph {
 
     /// Returns the search path for libraries that this object opens.
     pub fn search_path(&self, requester: usize) -> SearchPath {
-        let up = |index: &usize| self.objects.get(*index)?.requester;
-        let mut chain: Vec<usize> = successors(Some(requester), up).collect();
-        chain.reverse();
+        let own = self.objects.get(requester);
+        let up = |object: &&Object| self.objects.get(object.requester?);
+        let chain: Vec<&Object> = successors(own, up).collect();
         let mut path = self.path.clone();
-        for (index, object) in chain
-            .iter()
-            .filter_map(|at| Some((at, self.objects.get(*at)?)))
-        {
-            let (runpath, rpath) = (&object.linkage.runpath, &object.linkage.rpath);
+        for (distance, object) in chain.iter().enumerate().rev() {
+            let (runpath, rpath) = (object.linkage.runpath.clone(), object.linkage.rpath.clone());
             // The libraries of a library do not search its RUNPATH, unlike its RPATH.
-            if *index == requester || runpath.is_none() {
-                let (runpath, rpath) = (runpath.clone(), rpath.clone());
+            if distance == 0 || runpath.is_none() {
                 path = path.of_opener(runpath, rpath, &object.origin, &object.name);
             }
         }
-        let own = self.objects.get(requester);
         path.nodeflib = own.is_some_and(|object| object.linkage.nodeflib);
         path
     }
