@@ -112,7 +112,7 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
     if let Some(library) = cudnn.library.clone() {
         let (found, real_files, mut closed) = parts::beside(&library, sysroot, platform);
         let opened = OpenFiles::new(sysroot, platform);
-        let mut found = opened.read(found);
+        let mut found = opened.read_all(found);
         cudnn.files.directories = opened.directories(&found);
         cudnn.files.copies = opened.copies(real_files);
         cudnn.files.unresolved = opened.unresolved_symbols(&found);

@@ -28,7 +28,7 @@ impl<'a> OpenFiles<'a> {
     }
 
     /// Returns what the file of a sub-library contains, for [`FileReader::new`].
-    pub fn open(&self, name: &str, path: &Path) -> FileContents {
+    fn open(&self, name: &str, path: &Path) -> FileContents {
         let (real, own) = (self.sysroot.canonical(path), path.file_name());
         let key = real.join(name).join(own.unwrap_or_default());
         path_cache::once("contents", &key.join(&self.platform.triple), || {
@@ -49,15 +49,14 @@ impl<'a> OpenFiles<'a> {
         })
     }
 
-    /// Reads files.
-    pub fn read(&self, named: Named) -> Vec<SubLibraryFile> {
-        let mut open = |name: &str, path: &Path| self.open(name, path);
-        let mut reader = FileReader::new(&mut open);
-        let mut files = Vec::new();
-        for (name, path) in named {
-            files.push(reader.read(&name, path));
-        }
-        files
+    /// Reads the file of a sub-library.
+    pub fn read(&self, name: &str, path: PathBuf) -> SubLibraryFile {
+        FileReader::new(&mut |name, path| self.open(name, path)).read(name, path)
+    }
+
+    pub fn read_all(&self, named: Named) -> Vec<SubLibraryFile> {
+        let named = named.into_iter();
+        named.map(|(name, path)| self.read(&name, path)).collect()
     }
 
     /// Returns the file of this path, if it can be opened.

@@ -79,7 +79,7 @@ fn releases(parts: &[(&str, &Path)]) -> Vec<Option<String>> {
         .iter()
         .map(|(name, path)| (name.to_string(), path.to_path_buf()));
     let platform = Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
-    let parts = OpenFiles::new(Sysroot { root: None }, &platform).read(named.collect());
+    let parts = OpenFiles::new(Sysroot { root: None }, &platform).read_all(named.collect());
     let versions = parts.into_iter().map(|part| part.version);
     versions.map(|version| Some(version?.to_string())).collect()
 }

@@ -6,7 +6,7 @@ use crate::loader::{DllSearchPath, named_path};
 use crate::model::{Cudnn, Os};
 use crate::runtime::binary::{Defect, Elf};
 use crate::runtime::facts::{LibraryName, TENSOR_IR, sub_libraries};
-use crate::runtime::install::{FileReader, SubLibraryFile};
+use crate::runtime::install::SubLibraryFile;
 use crate::runtime::loader::elf::candidates::try_file;
 use crate::runtime::loader::{LoadOrigin, Loader, SearchPath, System, file_name};
 use crate::runtime::system::path_cache;
@@ -53,8 +53,6 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
         names.push(TENSOR_IR.into());
     }
     let opened = OpenFiles::new(sysroot, &host.platform);
-    let mut open = |name: &str, path: &Path| opened.open(name, path);
-    let mut reader = FileReader::new(&mut open);
     let mut is_changed = false;
     for name in names {
         // cuDNN opens the sub-library that it does not contain by its plain name.
@@ -74,7 +72,7 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
         }
         files.retain(|file| file.name != name);
         is_changed = true;
-        let mut file = reader.read(&name, path);
+        let mut file = opened.read(&name, path);
         file.origin = Some(origin);
         files.push(file);
     }

@@ -95,23 +95,26 @@ impl LoadGraph {
         one == other || self.is_windows() && one.eq_ignore_ascii_case(other)
     }
 
+    /// Adds an object, unless its file is already loaded under another name. Returns its index.
     fn push(&mut self, object: Object) -> usize {
-        self.real.push(self.sysroot().canonical(&object.path));
+        let real = self.sysroot().canonical(&object.path);
+        let mut known = self.real.iter();
+        let known = known.position(|known| known.as_os_str() == real.as_os_str());
+        if let (Some(index), false) = (known, self.is_windows()) {
+            return index;
+        }
+        self.real.push(real);
         self.objects.push(object);
         self.objects.len() - 1
     }
 
-    /// Loads a library of LD_PRELOAD or `/etc/ld.so.preload`. The loader ignores missing and invalid files, and a file
-    /// that is already loaded under another name.
+    /// Loads a library of LD_PRELOAD or `/etc/ld.so.preload`. The loader ignores missing and invalid files.
     fn preload(&mut self, name: &str, via: LoadOrigin) {
         if self.loaded(name).is_some() {
             return;
         }
         let found = self.find(name, 0).ok();
-        let Some(mut object) = found.filter(|object| object.defect.is_none()) else {
-            return;
-        };
-        if !self.real.contains(&self.sysroot().canonical(&object.path)) {
+        if let Some(mut object) = found.filter(|object| object.defect.is_none()) {
             object.via = Some(via);
             object.need = LoadPhase::Start;
             self.push(object);
@@ -159,18 +162,13 @@ impl LoadGraph {
         };
         match found {
             Ok(mut object) => {
-                let real = self.sysroot().canonical(&object.path);
-                let known = self
-                    .real
-                    .iter()
-                    .position(|known| known.as_os_str() == real.as_os_str());
-                if let (Some(index), false) = (known, self.is_windows()) {
-                    return Some(index);
-                }
                 object.need = need;
-                let variant = self.hwcaps_variant(&object.path);
-                self.by_level.extend(variant);
-                Some(self.push(object))
+                let (next, path) = (self.objects.len(), object.path.clone());
+                let index = self.push(object);
+                if index == next {
+                    self.by_level.extend(self.hwcaps_variant(&path));
+                }
+                Some(index)
             }
             // DLLs of Windows are not checked.
             Err(_) if self.is_windows() && !is_checked(name) && !self.is_same(name, DRIVER_DLL) => {
@@ -272,22 +270,17 @@ impl LoadGraph {
 
     /// Returns the search path for libraries that this object opens.
     pub fn search_path(&self, requester: usize) -> SearchPath {
-        let up = |index: &usize| self.objects.get(*index)?.requester;
-        let mut chain: Vec<usize> = successors(Some(requester), up).collect();
-        chain.reverse();
+        let own = self.objects.get(requester);
+        let up = |object: &&Object| self.objects.get(object.requester?);
+        let chain: Vec<&Object> = successors(own, up).collect();
         let mut path = self.path.clone();
-        for (index, object) in chain
-            .iter()
-            .filter_map(|at| Some((at, self.objects.get(*at)?)))
-        {
-            let (runpath, rpath) = (&object.linkage.runpath, &object.linkage.rpath);
+        for (distance, object) in chain.iter().enumerate().rev() {
+            let (runpath, rpath) = (object.linkage.runpath.clone(), object.linkage.rpath.clone());
             // The libraries of a library do not search its RUNPATH, unlike its RPATH.
-            if *index == requester || runpath.is_none() {
-                let (runpath, rpath) = (runpath.clone(), rpath.clone());
+            if distance == 0 || runpath.is_none() {
                 path = path.of_opener(runpath, rpath, &object.origin, &object.name);
             }
         }
-        let own = self.objects.get(requester);
         path.nodeflib = own.is_some_and(|object| object.linkage.nodeflib);
         path
     }
@@ -325,6 +318,7 @@ impl LoadGraph {
             let tried = try_file(path, existing.as_deref(), root, cpu)?;
             Some(tried.and_then(|elf| linkage::from_elf(&elf)).map(Arc::new))
         };
+        // Each program may name the file by another path.
         let real = existing.as_ref().map(|file| self.sysroot().canonical(file));
         let read = match real {
             Some(real) => path_cache::once("linkage", &real.join(cpu), read),

@@ -8,7 +8,7 @@ use crate::runtime::facts::{LibraryName, TENSOR_IR, Version, cudnn_file};
 use crate::runtime::install::dlopen_dependencies::opened_by;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::beside;
-use crate::runtime::install::{Expected, FileReader, Installed};
+use crate::runtime::install::{Expected, Installed};
 use crate::runtime::loader::{LoadOrigin, Opener, file_name};
 use crate::runtime::system::DRIVER_SO;
 use crate::system::Sysroot;
@@ -16,11 +16,9 @@ use std::path::{Path, PathBuf};
 
 /// Returns the number in `libcudnn.so.9` or `cudnn64_9.dll`, or in the name of a bundled copy.
 pub fn cudnn_major(name: &str) -> Option<u32> {
-    match LibraryName::read(name)? {
-        file if file.name == "cudnn" => file.major(),
-        file if file.name.starts_with("cudnn-") && is_bundled(name) => file.major(),
-        _ => None,
-    }
+    let file = LibraryName::read(name)?;
+    let is_copy = file.name.starts_with("cudnn-") && is_bundled(name);
+    file.major().filter(|_| file.name == "cudnn" || is_copy)
 }
 
 /// Returns `true` for a copy that auditwheel renamed for a wheel, with its hash: `libcudnn-74a4c495.so.9.1.0`.
@@ -83,8 +81,7 @@ pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) ->
             (file.version, file.told_by) = (None, None);
         }
     }
-    let opened = installed.list.iter().filter(|part| part.needed);
-    for part in opened.filter(|_| cudnn.cuda_major.is_some()) {
+    for part in installed.list.iter().filter(|part| part.needed) {
         let (Some(index), Some(cuda)) = (graph.loaded(&file(&part.name)), cudnn.cuda_major) else {
             continue;
         };
@@ -156,10 +153,7 @@ pub fn locate(
     let (sysroot, os) = (Sysroot { root }, platform.os);
     let dir = library.parent().unwrap_or(library);
     let opened = OpenFiles::new(sysroot, platform);
-    let mut open = |name: &str, path: &Path| opened.open(name, path);
-    let mut reader = FileReader::new(&mut open);
-    let mut read = |name: &str, path: PathBuf| reader.read(name, path);
-    let main = read("cudnn", library.to_path_buf());
+    let main = opened.read("cudnn", library.to_path_buf());
     let own = beside(dir, major, os == Os::Windows);
     let own_file = |name: &str| sysroot.file(&own.iter().find(|(known, _)| known == name)?.1);
     let expected = Expected {
@@ -171,11 +165,11 @@ pub fn locate(
         let found = find(name, version, is_needed);
         found.or_else(|| own_file(name).filter(|_| os == Os::Windows))
     };
+    let mut read = |name: &str, path| opened.read(name, path);
     let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
     // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2, because the loader in it checks no version.
     let name = consistency::file_name(library);
-    let is_unchecked = is_bundled(name) && !installed.list.is_empty();
-    if is_unchecked {
+    if is_bundled(name) && !installed.list.is_empty() {
         // It does not count as a file whose version is unknown.
         installed.main.name.clear();
         (installed.main.version, installed.main.told_by) = (None, None);

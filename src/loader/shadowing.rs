@@ -134,7 +134,7 @@ pub fn libraries_in(path: &SearchPath, cudnn: &Cudnn, host: &Host) -> Vec<Shadow
         if found.is_empty() {
             continue;
         }
-        let files = OpenFiles::new(sysroot, &host.platform).read(found);
+        let files = OpenFiles::new(sysroot, &host.platform).read_all(found);
         let any = files.iter().find_map(|file| file.version);
         let installed = assemble(cudnn, &files);
         rivals.push(ShadowingLibrary {

@@ -4,7 +4,8 @@
 use crate::runtime::binary::{Defect, files_in};
 use crate::runtime::facts::{LibraryName, SourcedVersion, Version, VersionSource, sub_libraries};
 use crate::runtime::install::SubLibraryFile;
-use crate::runtime::install::package_record::{WheelRecord, recorded_version, records_above};
+use crate::runtime::install::package_record::{recorded_version, records_above};
+use crate::runtime::system::path_cache;
 use std::path::{Path, PathBuf};
 
 /// The contents of a file that determine its version, and its defect.
@@ -20,17 +21,14 @@ pub struct FileContents {
     pub defect: Option<Defect>,
 }
 
-/// A reader of files, which caches the records of each directory.
 pub struct FileReader<'a> {
     open: &'a mut dyn FnMut(&str, &Path) -> FileContents,
-    dirs: Vec<(PathBuf, Vec<WheelRecord>)>,
 }
 
 impl<'a> FileReader<'a> {
     /// Creates a reader. `open` opens the file of the sub-library of this name, or of the main library, `cudnn`.
     pub fn new(open: &'a mut dyn FnMut(&str, &Path) -> FileContents) -> Self {
-        let dirs = Vec::new();
-        Self { open, dirs }
+        Self { open }
     }
 
     pub fn read(&mut self, name: &str, path: PathBuf) -> SubLibraryFile {
@@ -73,7 +71,7 @@ impl<'a> FileReader<'a> {
 
     fn record(&mut self, file: &FileContents) -> Option<Version> {
         let dir = file.path.parent()?;
-        if !self.dirs.iter().any(|known| known.0 == dir) {
+        let records = path_cache::once("wheels", dir, || {
             let mut records = records_above(dir, "nvidia_cudnn");
             if !records.is_empty() {
                 let beside = self.versions_in(dir);
@@ -84,10 +82,9 @@ impl<'a> FileReader<'a> {
                     !beside.iter().any(contradicts)
                 });
             }
-            self.dirs.push((dir.to_path_buf(), records));
-        }
-        let (_, records) = self.dirs.iter().find(|known| known.0 == dir)?;
-        recorded_version(records, file.path.file_name()?.to_str()?, file.size)
+            records
+        });
+        recorded_version(&records, file.path.file_name()?.to_str()?, file.size)
     }
 
     fn versions_in(&mut self, dir: &Path) -> Vec<Version> {

@@ -30,11 +30,9 @@ impl MissingLink {
     fn to(existing: PathBuf, name: &str, search_path: &SearchPath) -> Self {
         let dir = search_path.directory_for(&existing);
         let place = dir.map(|dir| dir.join(name));
-        let missing = Self::beside(existing, name);
-        Self {
-            link: missing.link.map(|link| place.unwrap_or(link)),
-            ..missing
-        }
+        let mut missing = Self::beside(existing, name);
+        missing.link = missing.link.map(|link| place.unwrap_or(link));
+        missing
     }
 
     pub fn beside(existing: PathBuf, name: &str) -> Self {

@@ -162,10 +162,8 @@ impl Owner {
         let is_foreign =
             !cpu.is_empty() && known.lines().next().is_some_and(|native| native != cpu);
         let status = read(&top.join("var/lib/dpkg/status"))?;
-        let (start, line) = (
-            format!("Package: {name}\n"),
-            format!("\nArchitecture: {cpu}\n"),
-        );
+        let start = format!("Package: {name}\n");
+        let line = format!("\nArchitecture: {cpu}\n");
         let mut packages = status.split("\n\n");
         let mut lines = packages
             .find(|text| text.starts_with(&start) && (!is_foreign || text.contains(&line)))?

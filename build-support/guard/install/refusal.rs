@@ -8,9 +8,10 @@ use std::path::Path;
 
 /// Returns the finding about a file that the program would open, if opening it could kill or block the process.
 pub fn unsafe_file(path: &Path, defect: &Defect, search_path: &SearchPath) -> Option<Finding> {
-    let evidence = || vec![("found via", search_path.origin_of(path).to_string())];
-    let is_unsafe = defect.is_unsafe();
-    is_unsafe.then(|| UnusableFile::new(path, defect, evidence()).finding())
+    defect.is_unsafe().then(|| {
+        let evidence = vec![("found via", search_path.origin_of(path).to_string())];
+        UnusableFile::new(path, defect, evidence).finding()
+    })
 }
 
 /// Returns the finding for the loader's message about a file. The message begins with the file that it did not find.

@@ -36,8 +36,7 @@ impl SubLibraries {
         let folder = main_library.parent().unwrap_or(main_library);
         let files = ProcessFiles::new(&built.tables.build_ids);
         let mut open = |name: &str, path: &Path| files.open(name, path);
-        let mut reader = FileReader::new(&mut open);
-        let mut read = |name: &str, path: PathBuf| reader.read(name, path);
+        let mut read = |name: &str, path| FileReader::new(&mut open).read(name, path);
         let main = read("cudnn", main_library.to_path_buf());
         // A DLL may be renamed. What it opens depends on its version.
         let major = match main.version {

@@ -17,12 +17,10 @@ pub struct Opener {
 }
 
 /// Returns the library that searches the directory of this file, preferably a library that is linked to the file. A
-/// library in LD_PRELOAD also counts if its constants contain the directory.
-pub fn find(file: &Path, system: &System) -> Option<Opener> {
+/// library in LD_PRELOAD also counts if its constants contain the directory. `preloads`: [`System::preloads`].
+pub fn find(file: &Path, system: &System, preloads: &[(String, LoadOrigin)]) -> Option<Opener> {
     let dir = file.parent()?;
     let name = file.file_name()?.to_str()?;
-    let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
-    let preloads = system.preloads(&preload.to_string_lossy());
     let is_preloaded = |path: &Path| {
         let mut names = preloads.iter();
         names.any(|(name, origin)| *origin == LoadOrigin::Preload && path.ends_with(name))

@@ -42,6 +42,13 @@ pub struct RefusedLibrary<'a> {
     pub reason: Refusal,
 }
 
+impl<'a> RefusedLibrary<'a> {
+    pub fn new(words: impl Into<Cow<'a, str>>, reason: Refusal) -> Self {
+        let words = words.into();
+        Self { words, reason }
+    }
+}
+
 /// The reason why the loader refuses a library.
 pub enum Refusal {
     /// This library belongs to another cuDNN than the sub-libraries around it.
@@ -79,10 +86,7 @@ pub fn find<'a>(
     message: &'a str,
     locate: &dyn Fn(&str) -> Option<PathBuf>,
 ) -> Option<RefusedLibrary<'a>> {
-    let failure = |reason| RefusedLibrary {
-        words: message.into(),
-        reason,
-    };
+    let failure = |reason| RefusedLibrary::new(message, reason);
     if message.contains(TOO_MANY_FILES) {
         return Some(failure(Refusal::TooManyFiles));
     }
@@ -127,10 +131,8 @@ pub fn no_files_left() -> Option<RefusedLibrary<'static>> {
             Ok(root) => open.push(root),
             Err(error) => {
                 let is_it = matches!(error.raw_os_error(), Some(ENFILE | EMFILE));
-                return is_it.then(|| RefusedLibrary {
-                    words: error.to_string().into(),
-                    reason: Refusal::TooManyFiles,
-                });
+                let fault = || RefusedLibrary::new(error.to_string(), Refusal::TooManyFiles);
+                return is_it.then(fault);
             }
         }
     }

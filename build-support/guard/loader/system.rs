@@ -3,7 +3,7 @@
 use crate::runtime::binary::defect::target;
 use crate::runtime::binary::{BoundedFile, CACHE, Elf, lib_folders};
 use crate::runtime::loader::{LoadOrigin, SearchDirectory, ld_so_conf};
-use crate::runtime::system::{self, path_cache, platform};
+use crate::runtime::system::{self, platform};
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
@@ -52,10 +52,6 @@ pub struct Loader {
 impl System {
     /// Returns the system of this process, which runs this program. A loader at an unusual path may read another cache.
     pub fn of_process(program: &Path) -> Self {
-        path_cache::once("system", program, || Self::of_program(program))
-    }
-
-    fn of_program(program: &Path) -> Self {
         let name = program.file_name().unwrap_or_default().as_encoded_bytes();
         // After `ld.so ./program`, the loader is the program.
         let path = match name.starts_with(b"ld-") {

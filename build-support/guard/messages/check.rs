@@ -97,8 +97,7 @@ impl SubLibraries {
     /// Returns the finding for sub-libraries that Windows does not find by their names.
     pub fn not_found_finding(&self) -> Finding {
         let version = after_space(self.installed.version().map(|(version, _)| version));
-        let files: Vec<&Path> = self.not_found.iter().map(|file| &**file).collect();
-        let (files, here) = (names(&files), self.installed.folder().display());
+        let (files, here) = (names(&self.not_found), self.installed.folder().display());
         FindingId::PartsMissing
             .warning(format!(
                 "Windows cannot find {files} of cuDNN{version} at `{here}`, which cuDNN opens by name"

@@ -22,13 +22,12 @@ impl FailedCase<'_> {
         let (version, device, case) = (self.version, self.device, self.case);
         let cudnn = format!("cuDNN {version}");
         let words = case.words();
-        let wrong = |summary: String| FindingId::ConvolutionWrong.error(summary);
-        let untried =
-            |summary: String| self.in_context(FindingId::ConvolutionFailed.warning(summary));
         match self.failure {
             CaseFailure::Unsupported(reason) => {
                 let summary = format!("no convolution was tested with {cudnn}: {}", reason.words());
-                untried(summary).help("update cudnn-guard: it does not know this version")
+                let finding = FindingId::ConvolutionFailed.warning(summary);
+                self.in_context(finding)
+                    .help("update cudnn-guard: it does not know this version")
             }
             CaseFailure::Full { free } => self.memory_low(
                 Some(*free),
@@ -70,10 +69,8 @@ impl FailedCase<'_> {
                 is_requested,
                 ..
             } => {
-                let (id, summary) = (
-                    FindingId::ConvolutionWrong,
-                    format!("{cudnn} rounds single precision to TF32 on {device}"),
-                );
+                let id = FindingId::ConvolutionWrong;
+                let summary = format!("{cudnn} rounds single precision to TF32 on {device}");
                 let finding = match is_requested {
                     true => id.note(format!("{summary}, as {OVERRIDE}=1 requests")),
                     false => id
@@ -114,7 +111,7 @@ impl FailedCase<'_> {
                     format!("{result}[{a}][{b}][{c}][{d}] is {there}, but should be {expected:.7}");
                 let count = format!("{} of {} numbers", comparison.wrong, comparison.of);
                 let summary = format!("{cudnn} computed a wrong {words} on {device}: {what}");
-                self.of_case(wrong(summary))
+                self.of_case(FindingId::ConvolutionWrong.error(summary))
                     .with("element", place)
                     .with("wrong", count)
                     .help(BELONG)

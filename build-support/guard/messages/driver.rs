@@ -178,10 +178,8 @@ impl MissingDriver {
 
 /// Returns the help that makes the loader search this directory of the driver's library.
 fn searched_help(dir: &str) -> Vec<String> {
-    let (word, add) = (
-        quoted(dir),
-        format!("add `{dir}` to LD_LIBRARY_PATH where the program runs"),
-    );
+    let word = quoted(dir);
+    let add = format!("add `{dir}` to LD_LIBRARY_PATH where the program runs");
     match dir {
         NIXOS => vec![
             add,

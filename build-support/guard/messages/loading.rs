@@ -258,29 +258,28 @@ impl EagerLookup {
         } else {
             "LD_LIBRARY_PATH"
         };
-        let (id, user, update) = match prefix {
+        let (id, user, update, cuda) = match prefix {
             "cu" => (
                 FindingId::DriverTooOld,
                 "the driver",
                 "update NVIDIA's driver".to_string(),
+                Some("CUDA version that `nvidia-smi` shows"),
             ),
             "cudnn" => (
                 FindingId::CudnnNotLoadable,
                 "cuDNN",
                 format!("install cuDNN{from}, and put its directory first in {path}"),
+                None,
             ),
             _ => (
                 FindingId::LibraryNotFound,
                 prefix,
                 format!("put the directory of {prefix} from CUDA{from} first in {path}"),
+                Some("installed CUDA"),
             ),
         };
-        let cuda = match prefix {
-            "cu" => "CUDA version that `nvidia-smi` shows",
-            _ => "installed CUDA",
-        };
         let feature =
-            format!("build the program with the `cuda-` feature of cudarc for the {cuda}");
+            |cuda| format!("build the program with the `cuda-` feature of cudarc for the {cuda}");
         let finding = Finding::new(
             id,
             severity,
@@ -293,7 +292,7 @@ impl EagerLookup {
                 .with_some("built for", self.cuda.map(|cuda| format!("CUDA {}", cuda.short())))
                 .with_lines("also", others.iter().take(MOST_NAMED))
                 .help(update)
-                .helps((prefix != "cudnn").then_some(feature))
+                .helps(cuda.map(feature))
                 .help("build the program with cudarc 0.19.5 or later, which looks up only the functions that are called"),
         )
     }

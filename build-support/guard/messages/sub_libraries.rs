@@ -14,11 +14,7 @@ impl MissingSubLibraries<'_> {
         let (installed, is_beside) = (self.installed, self.is_beside());
         let here = installed.folder().display().to_string();
         let version = after_space(installed.version().map(|(version, _)| version));
-        let mut files = Vec::new();
-        for file in self.files() {
-            files.push(Path::new(file));
-        }
-        let files = names(&files);
+        let files = names(self.files());
         let user = match self.is_declared {
             true => "this program needs",
             false => "convolutions need",
@@ -261,13 +257,14 @@ impl Foreign<'_> {
 const MOST_NAMES: usize = 3;
 
 /// Returns the file names, or the number of files if there are many.
-pub fn names(files: &[&Path]) -> String {
+pub fn names(files: &[impl AsRef<Path>]) -> String {
     if files.len() > MOST_NAMES {
         return format!("{} libraries", files.len());
     }
     let mut names = Vec::new();
     for file in files {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let name = file.as_ref().file_name().unwrap_or_default();
+        let name = name.to_string_lossy();
         names.push(format!("`{name}`"));
     }
     listed(&names)

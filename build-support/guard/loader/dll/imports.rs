@@ -51,10 +51,8 @@ pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
         matches!(missing, Refusal::OtherBuild(..)) == words.contains(NO_FUNCTION)
     };
     let missing = missing_import(path).filter(is_reported);
-    RefusedLibrary {
-        words: words.into(),
-        reason: missing.unwrap_or_else(|| Refusal::Unknown(path.into())),
-    }
+    let reason = missing.unwrap_or_else(|| Refusal::Unknown(path.into()));
+    RefusedLibrary::new(words, reason)
 }
 
 /// Returns `true` if Windows refuses a DLL because the driver's DLL is missing.

@@ -118,20 +118,18 @@ pub fn try_file(
 
 /// Returns a library in this directory that has this SONAME but other file names: `ldconfig` was not run for it.
 pub fn unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
-    path_cache::once("unlinked", &dir.join(soname), || find_unlinked(dir, soname))
-}
-
-fn find_unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
-    let stem = soname.split(['.', '-', '_']).next()?;
-    for file in files_in(dir).into_iter().rev() {
-        let name = file.file_name()?.to_str().unwrap_or_default();
-        if name.starts_with(stem) && name.contains(".so") {
-            // A link to the toolkit's stub would hide the driver.
-            let own = Elf::open(&file).ok().filter(|elf| !elf.is_driver_stub());
-            if own.and_then(|elf| elf.soname()).as_deref() == Some(soname) {
-                return Some((file, Defect::Unlinked(soname.to_string())));
+    path_cache::once("unlinked", &dir.join(soname), || {
+        let stem = soname.split(['.', '-', '_']).next()?;
+        for file in files_in(dir).into_iter().rev() {
+            let name = file.file_name()?.to_str().unwrap_or_default();
+            if name.starts_with(stem) && name.contains(".so") {
+                // A link to the toolkit's stub would hide the driver.
+                let own = Elf::open(&file).ok().filter(|elf| !elf.is_driver_stub());
+                if own.and_then(|elf| elf.soname()).as_deref() == Some(soname) {
+                    return Some((file, Defect::Unlinked(soname.to_string())));
+                }
             }
         }
-    }
-    None
+        None
+    })
 }

@@ -24,10 +24,7 @@ pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
     } else {
         Refusal::MissingLibrary(path.into(), named.to_string())
     };
-    RefusedLibrary {
-        words: words.into(),
-        reason,
-    }
+    RefusedLibrary::new(words, reason)
 }
 
 /// Returns `true` if the driver's library is missing. An image may contain an empty file in its place.

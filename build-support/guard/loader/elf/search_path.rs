@@ -83,9 +83,10 @@ impl SearchPath {
                 || platform::same_file(&candidate, file)
         });
         let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
-        let mut preloads = self.system.preloads(&preload.to_string_lossy()).into_iter();
-        if let Some((_, origin)) = preloads.find(|(name, _)| Path::new(name) == file) {
-            return origin;
+        let preloads = self.system.preloads(&preload.to_string_lossy());
+        let mut preloaded = preloads.iter();
+        if let Some((_, origin)) = preloaded.find(|(name, _)| Path::new(name) == file) {
+            return origin.clone();
         }
         let mut places = self.directories.iter();
         let in_system = places.any(|place| place.is_system() && file.parent() == Some(&*place.dir));
@@ -101,7 +102,8 @@ impl SearchPath {
             }
             Some(place) => place.origin.clone(),
             None => {
-                let opened = || opener::find(file, &self.system).map(LoadOrigin::Library);
+                let opened =
+                    || opener::find(file, &self.system, &preloads).map(LoadOrigin::Library);
                 let origin = self.relative(file).or_else(opened);
                 origin.unwrap_or(LoadOrigin::Elsewhere)
             }
