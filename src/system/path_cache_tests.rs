@@ -166,7 +166,7 @@ mod checks {
                 .filter(|path| Path::new(path).starts_with(&dir));
             assert!(own.count() > 8, "{paths:?}");
             let (asked, paths) = (asked.len(), paths.len());
-            assert!(asked * 10 <= paths * 13, "{asked} questions, {paths} paths");
+            assert!(asked * 2 <= paths * 3, "{asked} questions, {paths} paths");
         }
         std::fs::remove_dir_all(&dir).unwrap();
     }
