@@ -24,17 +24,21 @@ impl Installed {
             };
             let own = folder.join(file.path.file_name().unwrap_or_default());
             let instead = foreign.iter().find(|foreign| foreign.path == file.path);
-            let mut fault = UnusableFile::new(&file.path, defect, Vec::new());
+            let fault = UnusableFile::new(&file.path, defect, Vec::new()).needed_if(file.needed);
             // A file that another program holds open may be valid.
             let is_wrong = file.needed && *defect != Defect::Locked;
-            if let Some(foreign) = instead.filter(|_| is_wrong && is_valid(&own)) {
-                fault.evidence = vec![
-                    ("found via", foreign.origin.to_string()),
-                    ("instead of", own.display().to_string()),
-                ];
-                fault.help = Some(foreign.help(folder, "cuDNN"));
-            }
-            findings.push(fault.needed_if(file.needed).finding());
+            let fault = match instead.filter(|_| is_wrong && is_valid(&own)) {
+                Some(foreign) => UnusableFile {
+                    evidence: vec![
+                        ("found via", foreign.origin.to_string()),
+                        ("instead of", own.display().to_string()),
+                    ],
+                    help: Some(foreign.help(folder, "cuDNN")),
+                    ..fault
+                },
+                None => fault,
+            };
+            findings.push(fault.finding());
         }
         findings.extend(self.stray_finding());
         if let Some(mixed) = self.mixed_versions() {

@@ -38,12 +38,14 @@ impl<'a> UnusableFile<'a> {
 
     /// Makes it a warning if nothing that is known needs the file, or if it cannot be read here: the program may be
     /// able to read it.
-    pub fn needed_if(mut self, is_needed: bool) -> Self {
+    pub fn needed_if(self, is_needed: bool) -> Self {
         let is_unread = matches!(
             self.defect,
             Defect::Unreadable(_) | Defect::Forbidden | Defect::Closed(_)
         );
-        self.severity = Severity::error_if(is_needed && !is_unread);
-        self
+        Self {
+            severity: Severity::error_if(is_needed && !is_unread),
+            ..self
+        }
     }
 }
