@@ -2,7 +2,7 @@
 //! 50 ms for each GB of memory, and every page that this process changes meanwhile is copied too.
 
 use crate::runtime::child::process::entry::{self, VARIABLE};
-use crate::runtime::child::{Functions, Task, work};
+use crate::runtime::child::{Functions, Task, process, work};
 use crate::runtime::facts::codec::parsed;
 use crate::runtime::loader::search_path;
 use crate::runtime::system::{DRIVER, platform, proc};
@@ -70,5 +70,7 @@ pub fn start(task: &Task, token: &str, sink: &File, output: &File) -> Result<c_i
             .spawn()
     };
     let child = spawn().map_err(|error| error.to_string())?;
+    // The constructors of its libraries run before it can do this itself.
+    process::end_first(child.id());
     Ok(child.id() as c_int)
 }

@@ -11,6 +11,7 @@ use crate::runtime::child::{
 };
 use crate::runtime::system::platform::{self, PollFd, is_temporary, poll};
 use std::ffi::{c_int, c_short, c_ulong};
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
@@ -194,8 +195,13 @@ fn become_child(parent: c_int, sink: &File, output_sink: c_int) {
         dup2(output_sink, 1);
         dup2(output_sink, 2);
     }
-    // If memory runs out, the kernel ends this process first, not the program.
-    let _ = platform::write_in_place(Path::new("/proc/self/oom_score_adj"), "1000");
+    end_first("self");
+}
+
+/// If memory runs out, the kernel ends this process first, not the program.
+fn end_first(process: impl Display) {
+    let file = format!("/proc/{process}/oom_score_adj");
+    let _ = platform::write_in_place(Path::new(&file), "1000");
 }
 
 /// Creates a pipe. Its ends are not the standard streams, even if those are closed: [`File::try_clone`] avoids them.
