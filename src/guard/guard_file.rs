@@ -1,6 +1,5 @@
 //! The file `$OUT_DIR/cudnn_guard.rs`, which is updated after each compilation of kernels.
 
-use crate::compat;
 use crate::config::Link;
 use crate::error::Error;
 use crate::guard::InvalidGuard;
@@ -31,11 +30,6 @@ impl Toolchain {
             return Ok(());
         };
         built.targets = targets.clone();
-        // Kernels need a driver for the CUDA that compiled them, although the program is not linked with it.
-        if !targets.is_empty() {
-            built.cuda = self.cuda_version();
-            built.tables.ptx = built.cuda.and_then(compat::ptx_from);
-        }
         let mut opened = Vec::new();
         for LazyLibrary { name, soname, .. } in &self.lazy.libraries {
             if name == "cudnn" || self.config.libs.contains(name) {
