@@ -133,15 +133,19 @@ impl BoundedFile {
 
 /// Returns the first 65,536 paths in a directory, sorted; empty if it cannot be read.
 pub fn files_in(dir: &Path) -> Vec<PathBuf> {
-    path_cache::once("files", dir, || list(dir))
+    path_cache::once("files", dir, || files_named(dir, ""))
 }
 
-fn list(dir: &Path) -> Vec<PathBuf> {
+/// Like [`files_in`], but only the paths whose file name begins with `start`.
+pub fn files_named(dir: &Path, start: &str) -> Vec<PathBuf> {
     // Names are compared faster than paths.
     let mut names = BTreeSet::new();
     if let Ok(entries) = std::fs::read_dir(dir) {
         for entry in entries.flatten().take(MOST_ENTRIES) {
-            names.insert(entry.file_name());
+            let name = entry.file_name();
+            if name.as_encoded_bytes().starts_with(start.as_bytes()) {
+                names.insert(name);
+            }
         }
     }
     names.iter().map(|name| dir.join(name)).collect()

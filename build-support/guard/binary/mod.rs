@@ -26,7 +26,7 @@ use std::io::BufRead;
 pub use self::elf::Elf as Image;
 #[cfg(windows)]
 pub use self::pe::Pe as Image;
-pub use bounded_file::{BoundedFile, files_in};
+pub use bounded_file::{BoundedFile, files_in, files_named};
 pub use defect::{Defect, cpu_name, is_absent};
 pub use elf::Elf;
 pub use elf_symbols::{SYMBOL, Symbol};

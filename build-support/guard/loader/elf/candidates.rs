@@ -1,6 +1,6 @@
 //! The files that the loader of Linux tries for a name: in this process, or on a system that is only inspected.
 
-use crate::runtime::binary::{Defect, Elf, files_in, ld_so_cache};
+use crate::runtime::binary::{Defect, Elf, files_named, ld_so_cache};
 use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, System};
 use crate::runtime::system::path_cache;
 use std::path::{Path, PathBuf};
@@ -120,9 +120,12 @@ pub fn try_file(
 pub fn unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
     path_cache::once("unlinked", &dir.join(soname), || {
         let stem = soname.split(['.', '-', '_']).next()?;
-        for file in files_in(dir).into_iter().rev() {
-            let name = file.file_name()?.to_str().unwrap_or_default();
-            if name.starts_with(stem) && name.contains(".so") {
+        for file in files_named(dir, stem).into_iter().rev() {
+            if file
+                .file_name()?
+                .to_str()
+                .is_some_and(|name| name.contains(".so"))
+            {
                 // A link to the toolkit's stub would hide the driver.
                 let own = Elf::open(&file).ok().filter(|elf| !elf.is_driver_stub());
                 if own.and_then(|elf| elf.soname()).as_deref() == Some(soname) {
