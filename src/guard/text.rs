@@ -119,11 +119,17 @@ pub fn _available() -> bool {
 const INTERFACE: &str = r"
 const fn the_guard_is_never_called() {} // call `startup()` of this module first in `main`, or `check()`
 
+/// Makes this program able to test cuDNN in a second instance of itself.
+fn _with_child() {
+    ::cudnn_guard::enter_before_main!();
+}
+
 pub use runtime::{BuiltRecord, Failure, Finding, Report, Severity, Verdict};
 
 /// Verifies everything and exits with code 78 if something is incompatible. If something is unknown, it prints a few
 /// lines to standard error, and the program continues.
 pub fn _startup() {
+    _with_child();
     _BUILT.startup();
 }
 
@@ -131,6 +137,7 @@ pub fn _startup() {
 /// `Ok` only if everything is compatible. If something cannot be checked, returns a `Failure` with the verdict
 /// `Unknown`. Never panics or exits.
 pub fn _check() -> Result<Report, Failure> {
+    _with_child();
     _BUILT.check()
 }
 
@@ -138,6 +145,7 @@ pub fn _check() -> Result<Report, Failure> {
 /// without TF32, `f16` and `bf16`; in both layouts and two shapes; through both APIs. For a test or the self-check of
 /// an installation, not for every start.
 pub fn _check_thoroughly() -> Result<Report, Failure> {
+    _with_child();
     _BUILT.check_thoroughly()
 }
 

@@ -176,7 +176,6 @@ impl LocatedCudnn<'_> {
         }
         let part = |file: &&String| SubLibraryFile::new("", PathBuf::from(*file), None, true);
         let task = Task {
-            opens_only: true,
             parts: names.iter().map(part).collect(),
             ..Task::default()
         };
@@ -255,7 +254,7 @@ fn add_not_loadable(
     report.is_cudnn_absent = finding.severity == Severity::Error;
     let outcome = functions.and_then(|functions| {
         let task = Task {
-            functions,
+            functions: Some(functions),
             devices: env_config.devices.clone(),
             built: built.clone(),
             ..Task::default()
@@ -317,8 +316,7 @@ fn run_checks(
     let is_configured = !parts.installed.jit_only || is_jit_configured();
     let is_testable = built.convolution && shared.is_none() && is_configured;
     let task = Task {
-        functions,
-        opens_only: false,
+        functions: Some(functions),
         main_library: Some(main_library.library),
         parts: parts.installed.list.clone(),
         devices: env_config.devices.clone(),
@@ -369,7 +367,7 @@ fn check_driver(
         return report.unknown(reason.finding());
     }
     let task = Task {
-        functions,
+        functions: Some(functions),
         devices: env_config.devices.clone(),
         built: report.built.clone(),
         ..Task::default()

@@ -1,8 +1,9 @@
 //! The entry of a child that is a second instance of this program: before `main`, among the constructors of the program.
 
-use crate::runtime::child::{Task, process, with_large_stack, work};
+use crate::runtime::child::{Functions, Task, process, with_large_stack, work};
 use crate::runtime::system::{Library, platform};
 use std::io::Read;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The variable that marks a child. It contains the offset of the child's guard in the program, and the token at the
@@ -11,25 +12,53 @@ pub const VARIABLE: &str = "CUDNN_GUARD_CHILD";
 
 /// `true` if this guard was called before `main`, so that it will be called in a second instance too.
 pub static HAS_RUN: AtomicBool = AtomicBool::new(false);
+/// The functions of a second instance.
+pub static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
 
-// SAFETY: the C runtime calls every function in this section once, before `main`. On Linux the number makes it the first
-// of the program's own constructors.
+// SAFETY: the C runtime calls every function in this section once, before `main`.
+#[cfg(windows)]
 #[used]
-#[cfg_attr(windows, unsafe(link_section = ".CRT$XCU"))]
-#[cfg_attr(not(windows), unsafe(link_section = ".init_array.00100"))]
+#[unsafe(link_section = ".CRT$XCU")]
 static ENTER: extern "C" fn() = enter;
+
+/// Calls [`enter`] before `main` in each program on Linux with a function that contains this. Then a program that only
+/// calls `check_version()` does not contain the convolutions.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! enter_before_main {
+    () => {
+        #[cfg(all(
+            target_os = "linux",
+            target_env = "gnu",
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        ))]
+        {
+            // SAFETY: the C library calls every function in this section once, before `main`. The number makes it the
+            // first of the program's own constructors.
+            #[unsafe(link_section = ".init_array.00100")]
+            static ENTER: extern "C" fn() = $crate::internals::child::process::entry::enter;
+            $crate::internals::child::process::entry::keep(&ENTER);
+        }
+    };
+}
 
 /// Returns the value of [`VARIABLE`] for a child of this program.
 pub fn value_with(token: &str) -> String {
-    // SAFETY: it is initialized. The read makes the linker keep it.
-    let enter = unsafe { std::ptr::read_volatile(&ENTER) };
+    #[cfg(windows)]
+    keep(&ENTER);
     // The address of a program varies, but the offsets in it do not. Two guards in a program have two offsets.
-    let offset = (enter as usize).wrapping_sub(platform::own_module() as usize);
+    let offset = (&raw const HAS_RUN as usize).wrapping_sub(platform::own_module() as usize);
     format!("{offset:x}-{token}")
 }
 
-extern "C" fn enter() {
+/// Makes the compiler and the linker keep this variable.
+pub fn keep(enter: &extern "C" fn()) {
+    std::hint::black_box(enter);
+}
+
+pub extern "C" fn enter() {
     HAS_RUN.store(true, Ordering::Relaxed);
+    let functions = *FUNCTIONS.get_or_init(Functions::default);
     let Some(value) = std::env::var_os(VARIABLE) else {
         return;
     };
@@ -52,14 +81,14 @@ extern "C" fn enter() {
         let _ = std::io::stdin().read_to_string(&mut text);
     }
     // A panic must not unwind into the C runtime.
-    let _ = std::panic::catch_unwind(|| answer(&text, token));
+    let _ = std::panic::catch_unwind(|| answer(&text, token, functions));
     // Without a complete task the parent is gone, and `main` must not run a second time.
     process::exit();
 }
 
 /// Does the task. Returns `None` if the task is not complete, or if this process cannot open the cuDNN.
-fn answer(text: &str, token: &str) -> Option<()> {
-    let (number, main_library, mut task) = Task::parse(text, token)?;
+fn answer(text: &str, token: &str, functions: Functions) -> Option<()> {
+    let (number, main_library, mut task) = Task::parse(text, token, functions)?;
     let pipe = process::enter_child(number)?;
     if let Some(path) = main_library {
         task.main_library = Some(Library::open_file(&path).ok()?);

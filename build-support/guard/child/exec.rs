@@ -27,7 +27,11 @@ pub fn is_suitable(task: &Task) -> bool {
     // A sandbox that this process has entered may kill it for the system calls of `posix_spawn`.
     let is_sandboxed = number("Seccomp:") > 0 && number("NoNewPrivs:") > 0;
     let is_first = |name| std::env::var_os(name) == platform::first_environment(name);
-    let default = Functions::default();
+    let is_own = |functions: Functions| {
+        entry::FUNCTIONS.get().is_some_and(|own| {
+            fn_addr_eq(functions.driver, own.driver) && fn_addr_eq(functions.convolve, own.convolve)
+        })
+    };
     number("RssAnon:") >= LEAST_MEMORY
         && entry::HAS_RUN.load(Ordering::Relaxed)
         && platform::is_program()
@@ -37,8 +41,7 @@ pub fn is_suitable(task: &Task) -> bool {
             .into_iter()
             .all(is_first)
         && task.built.linked_in.is_none()
-        && fn_addr_eq(task.functions.driver, default.driver)
-        && fn_addr_eq(task.functions.convolve, default.convolve)
+        && task.functions.is_none_or(is_own)
         && has_only(task)
 }
 

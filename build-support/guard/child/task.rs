@@ -28,9 +28,8 @@ impl Default for Functions {
 
 #[derive(Clone, Default)]
 pub struct Task {
-    pub functions: Functions,
-    /// `true` if the child only opens the sub-libraries, each by its name.
-    pub opens_only: bool,
+    /// If `None`, the child only opens the sub-libraries, each by its name.
+    pub functions: Option<Functions>,
     /// The cuDNN; if `None`, the driver is only queried.
     pub main_library: Option<Library>,
     /// Its sub-libraries, in the order in which they are opened.
@@ -53,6 +52,9 @@ impl Task {
             lines.push(codec::line("main", &path));
         }
         lines.extend(self.parts.iter().map(|part| codec::line("part", part)));
+        if self.functions.is_none() {
+            lines.push("opens".to_string());
+        }
         match &self.devices {
             Devices::First => {}
             Devices::Rank(rank) => lines.push(codec::line("rank", rank)),
@@ -68,13 +70,21 @@ impl Task {
     }
 
     /// Parses the lines. Returns the number and the path of the cuDNN too, or `None` if the lines are truncated.
-    pub fn parse(text: &str, token: &str) -> Option<(usize, Option<PathBuf>, Self)> {
+    pub fn parse(
+        text: &str,
+        token: &str,
+        functions: Functions,
+    ) -> Option<(usize, Option<PathBuf>, Self)> {
         let (mut number, mut main_library, mut is_complete) = (0, None, false);
-        let mut task = Self::default();
+        let mut task = Self {
+            functions: Some(functions),
+            ..Self::default()
+        };
         codec::each_line(text, &mut |key, value| match key {
             "number" => codec::set(&mut number, value),
             "main" => main_library = Fields::decode(value),
             "part" => codec::push(&mut task.parts, value),
+            "opens" => task.functions = None,
             "rank" => task.devices = Devices::Rank(usize::decode(value).unwrap_or_default()),
             "all" => task.devices = Devices::All,
             "devices" => task.devices = Devices::Listed(Vec::decode(value).unwrap_or_default()),

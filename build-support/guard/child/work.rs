@@ -109,16 +109,16 @@ pub fn run_task(task: &Task, token: &str, sink: Sink<'_>) {
 /// Does the work. `is_child`: no other work is done in this process.
 fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
     let _cache = PathCache::start();
-    if task.opens_only {
+    let Some(functions) = task.functions else {
         for part in &task.parts {
             open(std::slice::from_ref(part), sink);
         }
         return;
-    }
+    };
     let (mut cudnn, mut judged) = (None, None);
     // Without a driver nothing uses the sub-libraries, and opening them takes most of the time of a check.
     let is_driver_missing = query::open().is_err();
-    let early = is_driver_missing.then(|| query_driver(task.functions, is_child, sink));
+    let early = is_driver_missing.then(|| query_driver(functions, is_child, sink));
     let by_files = match early {
         Some(Err(DriverProblem::Missing(_))) => without_driver(&task.parts),
         _ => None,
@@ -139,7 +139,7 @@ fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
             });
         }
     }
-    let driver = early.unwrap_or_else(|| query_driver(task.functions, is_child, sink));
+    let driver = early.unwrap_or_else(|| query_driver(functions, is_child, sink));
     let numbers = driver.map_or_else(|_| Vec::new(), |driver| choose(task, &driver, judged));
     for number in &numbers {
         emit(sink, "tried", number);
@@ -161,8 +161,12 @@ fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
             }
             for number in numbers {
                 stage(sink, Stage::Cudnn("preparing a convolution".to_string()));
-                (task.functions.convolve)(main_library, version, number, scope, &mut |event| {
-                    match event {
+                (functions.convolve)(
+                    main_library,
+                    version,
+                    number,
+                    scope,
+                    &mut |event| match event {
                         SuiteEvent::Next(next) => stage(sink, next),
                         SuiteEvent::Done(outcome) => {
                             emit(sink, "outcome", &*outcome);
@@ -170,8 +174,8 @@ fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
                                 emit(sink, "outcome-finding", finding);
                             }
                         }
-                    }
-                });
+                    },
+                );
             }
         }
     }

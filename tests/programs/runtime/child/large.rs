@@ -3,6 +3,7 @@
 use super::{hanging_after, is_there, started_by_another_user, verdict_and_ids};
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
 use crate::support::{Ran, fresh, run};
+use cudnn_guard::internals::child::{Functions, Task};
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -70,6 +71,19 @@ fn only_a_program_with_much_memory_is_started_again() {
     let (ran, starts) = started("large-not", &LARGE[1..], "", &[]);
     passes(ran);
     assert_eq!(starts, 1);
+}
+
+#[test]
+fn a_second_instance_only_opens_what_a_fork_would_only_open() {
+    for functions in [None, Some(Functions::default())] {
+        let task = Task {
+            functions,
+            ..Task::default()
+        };
+        let text = task.to_text("token", 1);
+        let (_, _, parsed) = Task::parse(&text, "token", Functions::default()).unwrap();
+        assert_eq!(parsed.functions.is_none(), functions.is_none());
+    }
 }
 
 /// The loader would find other files in a second instance.
