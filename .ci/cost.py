@@ -6,7 +6,7 @@
     CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py probe
     CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py startup [--runs N] [--set NAME]      (README.md)
     python3 .ci/cost.py edit [--runs N]      (docs/guard.md)
-    python3 .ci/cost.py size      (CONTRIBUTING.md)
+    python3 .ci/cost.py size [--options]      (CONTRIBUTING.md)
     python3 .ci/cost.py lazy [--runs N]      (docs/linking.md)
     CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py kernels [--runs N] [--kernels N]      (docs/kernels.md)
 
@@ -24,7 +24,9 @@ startup  The milliseconds and the resident memory of a new process that opens li
          after it has touched 1 GB of memory (`memory`). If startup() passes on a machine with a GPU, the program keeps
          as much memory as `loader`.
 edit     The CPU seconds of a rebuild after an edit of main.rs, with and without a guard. The ratio counts.
-size     The kB that the guard adds to a stripped release program.
+size     The kB that the guard adds to a stripped release program, and how many of them are code of each part of the guard,
+         code of the standard library, tables for unwinding, and data. With `--options`, also those of check_version()
+         alone, and with each further option of rustc for small programs.
 lazy     The time of the first call through `Link::Lazy`, compared with dlopen and dlsym, and of a later call, compared
          with a program that is linked with the library.
 kernels  The CPU seconds of a build script that compiles N kernels, by default 16, with NVIDIA's nvcc: without the cache, with
@@ -43,6 +45,7 @@ import sys
 import tempfile
 import time
 import tomllib
+from collections import Counter
 from statistics import median
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
@@ -368,14 +371,14 @@ def startup(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
     return late
 
 
-def pair(work: pathlib.Path) -> dict[pathlib.Path, str]:
+def pair(work: pathlib.Path, name="guarded", calls="gpu::startup(); if gpu::check().is_ok()") -> dict[pathlib.Path, str]:
     """Creates two programs that differ only in their guard, and returns their source code."""
-    guarded = """mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
-fn main() { gpu::startup(); if gpu::check().is_ok() { println!("RUN"); } }
+    guarded = f"""mod gpu {{ include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }}
+fn main() {{ {calls} {{ println!("RUN"); }} }}
 """
     without = 'fn main() { println!("RUN"); }\n'
     bare = GUARD.replace("gpu.guard().write()", "drop(gpu); Ok(())")
-    return {project(work / "without", without, bare): without, project(work / "guarded", guarded): guarded}
+    return {project(work / "without", without, bare): without, project(work / name, guarded): guarded}
 
 
 def edit(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
@@ -398,15 +401,55 @@ def edit(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
     return slow
 
 
-def size(work: pathlib.Path, _: argparse.Namespace) -> list[str]:
+def added(folders: list[pathlib.Path], **options: str) -> tuple[int, int]:
+    """Returns the sizes of two stripped programs: of the first one, and of what the second one has more."""
     sizes = []
-    for folder in pair(work):
-        cargo(folder, "build", "--release")
+    for folder in folders:
+        cargo(folder, "build", "--release", **options)
         program = TARGET / "release" / folder.name
-        subprocess.run(["strip", program], check=True)
-        sizes.append(program.stat().st_size)
-    without, guarded = sizes
-    print(f"stripped {without / 1000:,.0f} kB without a guard, {(guarded - without) / 1000:,.0f} kB more with one")
+        # The symbols are needed for the sizes of the parts.
+        subprocess.run(["strip", "-o", folder / "stripped", program], check=True)
+        sizes.append((folder / "stripped").stat().st_size)
+    return sizes[0], sizes[1] - sizes[0]
+
+
+def parts(program: pathlib.Path) -> Counter[str]:
+    """Returns the bytes of a program by module of the guard and by kind of section."""
+    sizes: Counter[str] = Counter()
+    command = ["nm", "--demangle", "--defined-only", "--print-size", program]
+    for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines():
+        _, size, kind, *name = line.split(" ", 3)
+        if name and kind in "tTwW":
+            # A function of the standard library with a type of the guard is counted as the standard library's.
+            own = re.match(r"<*&?cudnn_guard::.*?internals::(\w+)", name[0])
+            sizes[own[1] if own else "functions of the standard library"] += int(size, 16)
+    command = ["size", "--format=sysv", program]
+    for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines():
+        match line.split():
+            case [".eh_frame" | ".eh_frame_hdr" | ".gcc_except_table", size, _]:
+                sizes["tables for unwinding"] += int(size)
+            case [".rodata" | ".rela.dyn" | ".data.rel.ro" | ".got", size, _]:
+                sizes["constants and relocations"] += int(size)
+    return sizes
+
+
+def size(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
+    folders = list(pair(work))
+    without, more = added(folders)
+    print(f"stripped {without / 1000:,.0f} kB without a guard, {more / 1000:,.0f} kB more with one")
+    programs = [parts(TARGET / "release" / folder.name) for folder in folders]
+    for name, bytes in (programs[1] - programs[0]).most_common():
+        print(f"    {bytes / 1000:6,.0f} {name}")
+    if not options.options:
+        return []
+    small = {"OPT_LEVEL": "z", "CODEGEN_UNITS": "1", "LTO": "fat", "PANIC": "abort"}
+    version = list(pair(work, "version", "if gpu::check_version().is_ok()"))
+    for what, programs in (("startup() and check()", folders), ("check_version() alone", version)):
+        given: dict[str, str] = {}
+        print(f"{what}: {added(programs)[1] / 1000:,.0f} kB")
+        for option, value in small.items():
+            given[f"CARGO_PROFILE_RELEASE_{option}"] = value
+            print(f"{what}, with {option} = {value} too: {added(programs, **given)[1] / 1000:,.0f} kB", flush=True)
     return []
 
 
@@ -522,6 +565,7 @@ def main() -> None:
     parser.add_argument("figure", choices=figures)
     parser.add_argument("--runs", type=int)
     parser.add_argument("--kernels", type=int, default=16, metavar="N")
+    parser.add_argument("--options", action="store_true")
     parser.add_argument("--set", default="cudnn-cu13-9.28", metavar="NAME")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
