@@ -40,19 +40,28 @@ pub struct FetchOptions {
 
 impl FetchOptions {
     /// Returns the options that install a toolkit, and a cuDNN for the toolkit that was found, within the requirements.
-    pub fn new(requirements: &Requirements, found: Option<Version>) -> Self {
+    /// Returns `None` if no version of CUDA or cuDNN that `fetch` can install meets them.
+    pub fn new(requirements: &Requirements, found: Option<Version>) -> Option<Self> {
+        let cudnn = requirements.cudnn.as_ref();
+        if cudnn.is_some_and(|range| range.from.major > majors::NEWEST_CUDNN) {
+            return None;
+        }
         let requested = |kind| requirements.get(kind)?.to_fetch(kind);
-        let has_wheel = |cuda: &u32| requirements.install_cudnn(Installer::Pip, *cuda).is_some();
+        let has_wheel = |cuda: &u32| {
+            let range = requirements.cuda.as_ref();
+            range.is_none_or(|range| range.admits_some_of(*cuda))
+                && requirements.install_cudnn(Installer::Pip, *cuda).is_some()
+        };
         let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
+        let newest = majors::CUDA.iter().copied().find(has_wheel)?;
         let option = |major: u32| (major != majors::NEWEST_CUDA).then(|| major.to_string());
-        let newest = || majors::CUDA.iter().copied().find(has_wheel);
-        Self {
+        Some(Self {
             cuda: match usable {
                 Some(major) => option(major),
-                None => requested(Kind::Toolkit).or_else(|| option(newest()?)),
+                None => requested(Kind::Toolkit).or_else(|| option(newest)),
             },
             cudnn: requested(Kind::Cudnn),
-        }
+        })
     }
 }
 
@@ -80,7 +89,7 @@ impl CheckContext<'_> {
     }
 
     /// Returns the options of `cudnn-guard fetch` for the best toolkit.
-    pub fn fetch(&self) -> FetchOptions {
+    pub fn fetch(&self) -> Option<FetchOptions> {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
         FetchOptions::new(self.requirements, found)
     }

@@ -100,11 +100,21 @@ impl Requirement {
         let is_whole_majors = (below.minor, below.patch) == (0, 0);
         match self.from {
             _ if is_whole_majors && below.major > newest => None,
+            // An older version with this major, which was fetched before, would stay.
+            from if kind == Kind::Toolkit && from.minor > 0 && self.only_major().is_some() => {
+                Some(from.short())
+            }
             _ if is_whole_majors => Some(below.major.saturating_sub(1).to_string()),
             from if from.major == 0 => None,
             from if from.patch == 0 || kind == Kind::Toolkit => Some(from.short()),
             from => Some(from.to_string()),
         }
+    }
+
+    /// Returns `true` if a version with this major may meet the requirement.
+    pub fn admits_some_of(&self, major: u32) -> bool {
+        let is_above = |below| Version::new(major, 0, 0) < below;
+        self.from.major <= major && self.below.is_none_or(is_above)
     }
 
     pub fn admits(&self, version: Version) -> bool {

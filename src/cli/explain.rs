@@ -25,13 +25,14 @@ pub fn command() -> Command {
         .after_help(
             "Exit codes:\n  0   explained\n  2   unknown id or messages, or invalid command line\n\n\
              Examples:\n  \
-             cudnn-guard explain cudnn-not-found\n  \
+             cudnn-guard explain cudnn-not-found no-gpu\n  \
              cudnn-guard explain \"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH\"\n  \
              cargo build 2>&1 | cudnn-guard explain\n\n\
              Lines that a terminal wrapped are joined, but only in the last 4 MiB of a log.",
         )
         // CMake begins its messages with hyphens.
         .arg(terminal::operand("id", "ID", help).allow_hyphen_values(true))
+        .arg(terminal::operand("more", "MORE", "More ids, or the other words of the message").num_args(0..))
         .arg(terminal::json())
 }
 
@@ -45,8 +46,17 @@ struct Explained {
 
 /// Prints the page of a finding, the explanations of messages, or the list. Exit code: 2 if nothing is known.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let explained = match arguments.get_one::<String>("id") {
-        Some(argument) if argument != "-" => explain_argument(argument),
+    let mut words: Vec<String> = Vec::new();
+    for name in ["id", "more"] {
+        words.extend(
+            arguments
+                .get_many::<String>(name)
+                .unwrap_or_default()
+                .cloned(),
+        );
+    }
+    let explained = match &words[..] {
+        [first, ..] if first != "-" => explain_arguments(&words),
         _ => match input() {
             Some(text) => explain_messages(&text, false),
             None => Ok(list()),
@@ -87,8 +97,33 @@ fn match_json(explanation: &Explanation) -> Json {
     ])
 }
 
+/// Explains each id. If the first word is not an id, all words are one message.
+fn explain_arguments(words: &[String]) -> Result<Explained, String> {
+    if !words
+        .first()
+        .is_some_and(|first| page_of(&id_in(first)).is_some())
+    {
+        return explain_argument(&words.join(" "));
+    }
+    let mut all = Explained::default();
+    for word in words {
+        let one = explain_argument(word)?;
+        if !all.text.is_empty() {
+            all.text.push('\n');
+        }
+        all.text += &one.text;
+        all.pages.extend(one.pages);
+    }
+    Ok(all)
+}
+
+/// Returns the id in an argument such as `[cudnn-not-found]`.
+fn id_in(argument: &str) -> String {
+    argument.trim_matches(['[', ']']).to_ascii_lowercase()
+}
+
 fn explain_argument(argument: &str) -> Result<Explained, String> {
-    let word = argument.trim_matches(['[', ']']).to_ascii_lowercase();
+    let word = id_in(argument);
     if let Some(page) = page_of(&word) {
         return Ok(Explained {
             pages: vec![page],

@@ -3,7 +3,7 @@
 use crate::inspection::Inspection;
 use crate::inspection::preflight::within;
 use crate::model::{Cudnn, joined};
-use crate::report::layout::{INDENT, Mark, columns, row, shown, wrapped};
+use crate::report::layout::{INDENT, Mark, below, columns, row, shown, wrapped};
 use crate::report::text::{findings, parts, with_cuda_major};
 use crate::runtime::facts::finding_id::{FindingId as Id, section};
 use crate::runtime::facts::{Built, Finding, Loader, Section, Severity, Verdict, printable};
@@ -113,8 +113,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     row(f, mark, "cuDNN", &text)?;
     // The program can be cuDNN itself.
     if let Some(found_via) = input.found_via() {
-        let found_via = printable(&found_via);
-        writeln!(f, "{:INDENT$}found via {found_via}", "")?;
+        below(f, &format!("found via {found_via}"))?;
     }
     let (mark, parts) = parts(cudnn, columns(f));
     let is_about = |id| section(id) == Section::SubLibraries && id != Id::CudnnNotLoadable;

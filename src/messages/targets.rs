@@ -28,8 +28,14 @@ impl RequestProblem<'_> {
         };
         match self {
             RequestProblem::UnknownWord(word) => {
-                unknown(format!("`{word}` in {from} is not a GPU target"))
-                    .with_lines("similar", gpu_names::similar(word))
+                let headline = format!("`{word}` in {from} is not a GPU target");
+                let finding = match gpu_names::joined_name(&request.text, word) {
+                    Some(name) => error(FindingId::ArchUnknown, headline).help(format!(
+                        "write `{name}`: the words of a name are separated by a space, names by commas"
+                    )),
+                    None => unknown(headline),
+                };
+                finding.with_lines("similar", gpu_names::similar(word))
             }
             RequestProblem::Empty => unknown(format!("the list of GPU targets in {from} is empty")),
             RequestProblem::NoGpu(instead) => {

@@ -93,7 +93,9 @@ impl UnusableVariable {
             (Some(Names::Fetched), _) if !context.env.is_native(context.platform) => {
                 format!("unset {name}, and set CUDA_HOME and CUDNN_PATH instead")
             }
-            (Some(Names::Fetched), _) => fetch(context, &format!("into {name}")),
+            (Some(Names::Fetched), _) => {
+                fetch(context, &format!("into {name}")).unwrap_or_else(|| format!("unset {name}"))
+            }
             (Some(Names::CudnnHeaders), Some(dir)) => {
                 format!("set {name} to `{}`, which contains cudnn.h", dir.display())
             }

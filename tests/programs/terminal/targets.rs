@@ -43,6 +43,24 @@ fn targets_work_without_cuda() {
     }
 }
 
+#[test]
+fn a_name_that_was_split_at_its_space_is_suggested() {
+    for (list, name, word) in [
+        ("RTX,4090", "RTX 4090", "RTX"),
+        ("80;GTX,1080,Ti", "GTX 1080 Ti", "GTX"),
+        ("GTX 1080, Ti", "GTX 1080 Ti", "Ti"),
+    ] {
+        let output = cudnn_guard(&["targets", list, "--cuda", "12.4"]);
+        must_exit(&output, 1);
+        let expected = format!(
+            "error: `{word}` in the command line is not a GPU target  [arch-unknown]\n  \
+             = help: write `{name}`: the words of a name are separated by a space, names by commas\n  \
+             found       the command line: {list:?}\n"
+        );
+        assert_eq!(text(&output), expected);
+    }
+}
+
 /// Without a GPU, a build for cuDNN also leaves out the architectures that cuDNN does not support.
 #[cfg(unix)]
 #[test]
