@@ -26,11 +26,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     // `explain` also accepts messages, so its help does not list the ids.
     let mut program = command_line().mut_subcommand("explain", |explain| {
         let ids = page::all().map(|(id, _)| PossibleValue::new(id));
-        let ids = Vec::from_iter(ids);
-        let more = ids.clone();
-        explain
-            .mut_arg("id", |arg| arg.value_parser(ids))
-            .mut_arg("more", |arg| arg.value_parser(more))
+        explain.mut_arg("id", |arg| arg.value_parser(Vec::from_iter(ids)))
     });
     let mut script = Vec::new();
     clap_complete::generate(*shell, &mut program, "cudnn-guard", &mut script);

@@ -32,7 +32,7 @@ pub fn command() -> Command {
         )
         // CMake begins its messages with hyphens.
         .arg(terminal::operand("id", "ID", help).allow_hyphen_values(true))
-        .arg(terminal::operand("more", "MORE", "More ids, or the other words of the message").num_args(0..))
+        .arg(terminal::operand("more", "MORE", "More ids or messages").num_args(0..))
         .arg(terminal::json())
 }
 
@@ -46,17 +46,10 @@ struct Explained {
 
 /// Prints the page of a finding, the explanations of messages, or the list. Exit code: 2 if nothing is known.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let mut words: Vec<String> = Vec::new();
-    for name in ["id", "more"] {
-        words.extend(
-            arguments
-                .get_many::<String>(name)
-                .unwrap_or_default()
-                .cloned(),
-        );
-    }
-    let explained = match &words[..] {
-        [first, ..] if first != "-" => explain_arguments(&words),
+    let values = |name| arguments.get_many::<String>(name).unwrap_or_default();
+    let words: Vec<&String> = values("id").chain(values("more")).collect();
+    let explained = match words[..] {
+        [first, ..] if first != "-" => explain_all(&words),
         _ => match input() {
             Some(text) => explain_messages(&text, false),
             None => Ok(list()),
@@ -97,33 +90,20 @@ fn match_json(explanation: &Explanation) -> Json {
     ])
 }
 
-/// Explains each id. If the first word is not an id, all words are one message.
-fn explain_arguments(words: &[String]) -> Result<Explained, String> {
-    if !words
-        .first()
-        .is_some_and(|first| page_of(&id_in(first)).is_some())
-    {
-        return explain_argument(&words.join(" "));
-    }
+fn explain_all(arguments: &[&String]) -> Result<Explained, String> {
     let mut all = Explained::default();
-    for word in words {
-        let one = explain_argument(word)?;
-        if !all.text.is_empty() {
-            all.text.push('\n');
-        }
-        all.text += &one.text;
+    for argument in arguments {
+        let one = explain_argument(argument)?;
+        let gap = if all.text.is_empty() { "" } else { "\n" };
+        all.text += &format!("{gap}{}", one.text);
         all.pages.extend(one.pages);
+        all.matches.extend(one.matches);
     }
     Ok(all)
 }
 
-/// Returns the id in an argument such as `[cudnn-not-found]`.
-fn id_in(argument: &str) -> String {
-    argument.trim_matches(['[', ']']).to_ascii_lowercase()
-}
-
 fn explain_argument(argument: &str) -> Result<Explained, String> {
-    let word = id_in(argument);
+    let word = argument.trim_matches(['[', ']']).to_ascii_lowercase();
     if let Some(page) = page_of(&word) {
         return Ok(Explained {
             pages: vec![page],

@@ -91,15 +91,10 @@ pub fn joined_name(list: &str, word: &str) -> Option<String> {
         .split([' ', ',', ';'])
         .filter(|one| !one.is_empty())
         .collect();
-    for length in (2..=4).rev() {
-        for window in words.windows(length) {
-            let name = window.join(" ");
-            if window.contains(&word) && lookup(&name).is_some() {
-                return Some(name);
-            }
-        }
-    }
-    None
+    let mut windows = (2..=4).rev().flat_map(|length| words.windows(length));
+    let found =
+        windows.find(|window| window.contains(&word) && lookup(&window.join(" ")).is_some());
+    Some(found?.join(" "))
 }
 
 fn product(name: &str) -> Option<ComputeCapability> {
