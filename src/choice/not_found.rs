@@ -1,7 +1,8 @@
 //! The finding for a kind without a usable candidate.
 
+use crate::Finding;
 use crate::choice::pair::{defect, is_offered};
-use crate::choice::{CheckContext, Requirements};
+use crate::choice::{CheckContext, Requirement, Requirements};
 use crate::model::{
     Candidate, FoundVia, Installer, Kind, Os, Owner, Platform, Rejection, Variable,
 };
@@ -9,7 +10,6 @@ use crate::runtime::facts::majors;
 use crate::search::Place;
 use crate::search::search_step::directories;
 use crate::system::files;
-use crate::{Finding, Version};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -38,33 +38,6 @@ pub struct FetchOptions {
     pub cudnn: Option<String>,
 }
 
-impl FetchOptions {
-    /// Returns the options that install a toolkit, and a cuDNN for the toolkit that was found, within the requirements.
-    /// Returns `None` if no version of CUDA or cuDNN that `fetch` can install meets them.
-    pub fn new(requirements: &Requirements, found: Option<Version>) -> Option<Self> {
-        let cudnn = requirements.cudnn.as_ref();
-        if cudnn.is_some_and(|range| range.from.major > majors::NEWEST_CUDNN) {
-            return None;
-        }
-        let requested = |kind| requirements.get(kind)?.to_fetch(kind);
-        let has_wheel = |cuda: &u32| {
-            let range = requirements.cuda.as_ref();
-            range.is_none_or(|range| range.admits_some_of(*cuda))
-                && requirements.install_cudnn(Installer::Pip, *cuda).is_some()
-        };
-        let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
-        let newest = majors::CUDA.iter().copied().find(has_wheel)?;
-        let option = |major: u32| (major != majors::NEWEST_CUDA).then(|| major.to_string());
-        Some(Self {
-            cuda: match usable {
-                Some(major) => option(major),
-                None => requested(Kind::Toolkit).or_else(|| option(newest)),
-            },
-            cudnn: requested(Kind::Cudnn),
-        })
-    }
-}
-
 /// A system that sets variables when a package is loaded. Only the system knows the directories of its packages.
 pub enum ModuleSystem {
     Modules,
@@ -88,10 +61,36 @@ impl CheckContext<'_> {
         fault.finding()
     }
 
-    /// Returns the options of `cudnn-guard fetch` for the best toolkit.
+    /// Returns the options that install a toolkit, and a cuDNN for the best toolkit. Returns `None` in a cross build, and
+    /// if no version of CUDA or cuDNN that `fetch` can install meets the requirements.
     pub fn fetch(&self) -> Option<FetchOptions> {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
-        FetchOptions::new(self.requirements, found)
+        let Requirements { cuda, cudnn } = self.requirements;
+        let is_too_new = |range: &Requirement| range.from.major > majors::NEWEST_CUDNN;
+        if cudnn.as_ref().is_some_and(is_too_new) || !self.env.is_native(self.platform) {
+            return None;
+        }
+        let requested = |kind| self.requirements.get(kind)?.to_fetch(kind);
+        let has_wheel = |major: &u32| {
+            let is_met = cuda
+                .as_ref()
+                .is_none_or(|range| range.admits_some_of(*major));
+            is_met
+                && self
+                    .requirements
+                    .install_cudnn(Installer::Pip, *major)
+                    .is_some()
+        };
+        let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
+        let newest = majors::CUDA.iter().copied().find(has_wheel)?;
+        let option = |major: u32| (major != majors::NEWEST_CUDA).then(|| major.to_string());
+        Some(FetchOptions {
+            cuda: match usable {
+                Some(major) => option(major),
+                None => requested(Kind::Toolkit).or_else(|| option(newest)),
+            },
+            cudnn: requested(Kind::Cudnn),
+        })
     }
 
     /// Returns the command that installs a cuDNN for the toolkit that was found, if an environment is active or apt has
@@ -100,7 +99,7 @@ impl CheckContext<'_> {
         let cuda = self.best(Kind::Toolkit)?.version()?.major;
         let venv = self.env.path(Variable::VirtualEnv);
         let installer = match kind {
-            Kind::Toolkit => return None,
+            _ if kind == Kind::Toolkit || !self.env.is_native(self.platform) => return None,
             _ if venv.is_some() => Installer::of_environment(&venv?),
             _ if self.env.get(Variable::CondaPrefix).is_some() => Installer::Conda,
             _ if self.has_nvidia_packages() => Installer::Apt,

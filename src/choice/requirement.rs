@@ -113,8 +113,8 @@ impl Requirement {
 
     /// Returns `true` if a version with this major may meet the requirement.
     pub fn admits_some_of(&self, major: u32) -> bool {
-        let is_above = |below| Version::new(major, 0, 0) < below;
-        self.from.major <= major && self.below.is_none_or(is_above)
+        let first = Version::new(major, 0, 0);
+        self.from.major <= major && self.below.is_none_or(|below| first < below)
     }
 
     pub fn admits(&self, version: Version) -> bool {

@@ -59,10 +59,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let explained = explained.unwrap_or_default();
     let json = explained.to_json();
     terminal::show(terminal::form(arguments, json, explained.text));
-    error.map_or(ExitCode::SUCCESS, |error| {
-        terminal::show_on_stderr(error);
-        ExitCode::from(2)
-    })
+    error.map_or(ExitCode::SUCCESS, |error| terminal::refuse(2, error))
 }
 
 impl Explained {

@@ -123,11 +123,14 @@ pub fn finish(result: Result<String, String>) -> ExitCode {
             show(text);
             ExitCode::SUCCESS
         }
-        Err(reason) => {
-            show_on_stderr(reason);
-            ExitCode::FAILURE
-        }
+        Err(reason) => refuse(1, reason),
     }
+}
+
+/// Prints the reason for a failure to standard error.
+pub fn refuse(code: u8, reason: impl Display) -> ExitCode {
+    show_on_stderr(reason);
+    ExitCode::from(code)
 }
 
 /// Returns the exit code of a command: 1 if the verdict is fail.

@@ -18,11 +18,10 @@ impl fmt::Display for Inspection {
         let text = format!("{program}, {format} for {cpu}");
         row(f, Mark::Tick, "program", &text)?;
         for guard in &input.guards {
-            let text = wrapped(&printable(&built(guard)), INDENT, columns(f));
-            writeln!(f, "{:INDENT$}{text}", "")?;
+            below(f, &built(guard))?;
         }
         if input.guards.is_empty() {
-            writeln!(f, "{:INDENT$}no cudnn-guard record found", "")?;
+            below(f, "no cudnn-guard record found")?;
         }
         cudnn(self, f)?;
         libraries(self, f)?;

@@ -124,17 +124,11 @@ impl Requirement {
             })
         } else {
             let required = format!("a {product} that satisfies `{text}`");
-            let install = match install {
-                Some(command) => Some(format!("run `{command}`")),
-                // A build uses the directory that a variable requests, whatever else is installed.
-                None if kind == Kind::Toolkit
-                    && candidate.request.is_none()
-                    && context.env.is_native(context.platform) =>
-                {
-                    fetch(context, "without root")
-                }
-                None => None,
-            };
+            let install = install.map(|command| format!("run `{command}`"));
+            // A build uses the directory that a variable requests, whatever else is installed.
+            let can_fetch = kind == Kind::Toolkit && candidate.request.is_none();
+            let fetch = || can_fetch.then(|| fetch(context, "without root")).flatten();
+            let install = install.or_else(fetch);
             finding.helps(install).help(match candidate.request {
                 Some(_) => format!("set {} to the directory of {required}", candidate.via),
                 None => format!("install {required}, or set {variable} to its directory"),

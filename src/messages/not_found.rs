@@ -146,7 +146,6 @@ impl NoUsableCandidate<'_> {
         let fetch = fetch(context, "without root");
         let set = Some(set);
         let ways = match &self.install {
-            _ if !context.env.is_native(context.platform) => [set, None, None],
             // An installer does not install a package again whose record exists.
             _ if is_gone && self.emptied.is_some() => [set, fetch, None],
             _ if self.on_library_path.is_some() || os != Os::Linux => [set, fetch, None],

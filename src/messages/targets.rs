@@ -24,18 +24,12 @@ impl RequestProblem<'_> {
                     "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
                      `all-major`, with spaces, commas or semicolons between them",
                 )
-                .help("use GPU names: `Ampere`, `H100`, `RTX 4090`; `nvidia-smi --query-gpu=compute_cap --format=csv` prints the numbers of this machine")
+                .help("use GPU names, with spaces but no commas in a name: `Ampere`, `H100`, `RTX 4090`; `nvidia-smi --query-gpu=compute_cap --format=csv` prints the numbers of this machine")
         };
         match self {
             RequestProblem::UnknownWord(word) => {
-                let headline = format!("`{word}` in {from} is not a GPU target");
-                let finding = match gpu_names::joined_name(&request.text, word) {
-                    Some(name) => error(FindingId::ArchUnknown, headline).help(format!(
-                        "write `{name}`: the words of a name are separated by a space, names by commas"
-                    )),
-                    None => unknown(headline),
-                };
-                finding.with_lines("similar", gpu_names::similar(word))
+                unknown(format!("`{word}` in {from} is not a GPU target"))
+                    .with_lines("similar", gpu_names::similar(word))
             }
             RequestProblem::Empty => unknown(format!("the list of GPU targets in {from} is empty")),
             RequestProblem::NoGpu(instead) => {

@@ -276,10 +276,10 @@ fn others(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
         let built = other.cudnn().and_then(|cudnn| cudnn.cuda_major);
         let built = built.map_or(String::new(), |major| format!(" for CUDA {major}"));
         writeln!(f, "  {title}{built} at {root}")?;
-        let via = Some(format!("found via {}", other.via));
+        let mut texts = vec![format!("found via {}", other.via)];
         let reason = other.rejected.as_ref();
-        let reason = reason.map(|reason| format!("not chosen: {reason}"));
-        for text in [via, reason].into_iter().flatten() {
+        texts.extend(reason.map(|reason| format!("not chosen: {reason}")));
+        for text in texts {
             writeln!(f, "    {}", wrapped(&printable(&text), 4, columns(f)))?;
         }
     }

@@ -84,19 +84,6 @@ pub fn similar(name: &str) -> Vec<&'static str> {
     found.into_iter().map(|(.., known)| known).collect()
 }
 
-/// Returns the longest known name in a list whose words were separated, and that contains this word: `RTX 4090` in
-/// `RTX,4090`.
-pub fn joined_name(list: &str, word: &str) -> Option<String> {
-    let words: Vec<&str> = list
-        .split([' ', ',', ';'])
-        .filter(|one| !one.is_empty())
-        .collect();
-    let mut windows = (2..=4).rev().flat_map(|length| words.windows(length));
-    let found =
-        windows.find(|window| window.contains(&word) && lookup(&window.join(" ")).is_some());
-    Some(found?.join(" "))
-}
-
 fn product(name: &str) -> Option<ComputeCapability> {
     let known = |name: &str| {
         let is_known = |row: &&Row| row.products.iter().any(|product| product.0 == name);
