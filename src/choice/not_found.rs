@@ -1,8 +1,8 @@
 //! The finding for a kind without a usable candidate.
 
 use crate::Finding;
+use crate::choice::CheckContext;
 use crate::choice::pair::{defect, is_offered};
-use crate::choice::{CheckContext, Requirement, Requirements};
 use crate::model::{
     Candidate, FoundVia, Installer, Kind, Os, Owner, Platform, Rejection, Variable,
 };
@@ -65,22 +65,15 @@ impl CheckContext<'_> {
     /// if no version of CUDA or cuDNN that `fetch` can install meets the requirements.
     pub fn fetch(&self) -> Option<FetchOptions> {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
-        let Requirements { cuda, cudnn } = self.requirements;
-        let is_too_new = |range: &Requirement| range.from.major > majors::NEWEST_CUDNN;
-        if cudnn.as_ref().is_some_and(is_too_new) || !self.env.is_native(self.platform) {
+        let requirements = self.requirements;
+        let from = |kind| Some(requirements.get(kind)?.from.major);
+        let is_beyond = from(Kind::Toolkit) > Some(majors::NEWEST_CUDA)
+            || from(Kind::Cudnn) > Some(majors::NEWEST_CUDNN);
+        if is_beyond || !self.env.is_native(self.platform) {
             return None;
         }
-        let requested = |kind| self.requirements.get(kind)?.to_fetch(kind);
-        let has_wheel = |major: &u32| {
-            let is_met = cuda
-                .as_ref()
-                .is_none_or(|range| range.admits_some_of(*major));
-            is_met
-                && self
-                    .requirements
-                    .install_cudnn(Installer::Pip, *major)
-                    .is_some()
-        };
+        let requested = |kind| requirements.get(kind)?.to_fetch(kind);
+        let has_wheel = |cuda: &u32| requirements.install_cudnn(Installer::Pip, *cuda).is_some();
         let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
         let newest = majors::CUDA.iter().copied().find(has_wheel)?;
         let option = |major: u32| (major != majors::NEWEST_CUDA).then(|| major.to_string());

@@ -111,12 +111,6 @@ impl Requirement {
         }
     }
 
-    /// Returns `true` if a version with this major may meet the requirement.
-    pub fn admits_some_of(&self, major: u32) -> bool {
-        let first = Version::new(major, 0, 0);
-        self.from.major <= major && self.below.is_none_or(|below| first < below)
-    }
-
     pub fn admits(&self, version: Version) -> bool {
         version >= self.from && self.below.is_none_or(|below| version < below)
     }

@@ -43,8 +43,8 @@ impl UnusableToolkit<'_> {
             ),
             UnusableToolkit::NoRuntime(toolkit, target) => {
                 let cpu = &target.cpu;
-                let is_published = !target.toolkit_targets().is_empty();
-                let wheels = toolkit.version.filter(|version| is_published && version.major >= 13);
+                let has_wheels = |it: &crate::Version| it.major >= 13 && !target.toolkit_targets().is_empty();
+                let wheels = toolkit.version.filter(has_wheels);
                 FindingId::PartialToolkit.error(format!(
                     "the CUDA toolkit at `{}` does not contain the runtime library for {cpu}, which kernels require",
                     toolkit.root.display()
