@@ -138,6 +138,6 @@ impl CheckContext<'_> {
         });
         let install = other.or_else(|| candidate.owner().and_then(install));
         let better = found.iter().find(meets).copied();
-        requirement.unmet_finding(candidate, &others, better, install)
+        requirement.unmet_finding(self, candidate, &others, better, install)
     }
 }

@@ -1,7 +1,8 @@
 //! The finding for a kind without a usable candidate.
 
+use crate::Finding;
+use crate::choice::CheckContext;
 use crate::choice::pair::{defect, is_offered};
-use crate::choice::{CheckContext, Requirements};
 use crate::model::{
     Candidate, FoundVia, Installer, Kind, Os, Owner, Platform, Rejection, Variable,
 };
@@ -9,7 +10,6 @@ use crate::runtime::facts::majors;
 use crate::search::Place;
 use crate::search::search_step::directories;
 use crate::system::files;
-use crate::{Finding, Version};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -38,24 +38,6 @@ pub struct FetchOptions {
     pub cudnn: Option<String>,
 }
 
-impl FetchOptions {
-    /// Returns the options that install a toolkit, and a cuDNN for the toolkit that was found, within the requirements.
-    pub fn new(requirements: &Requirements, found: Option<Version>) -> Self {
-        let requested = |kind| requirements.get(kind)?.to_fetch(kind);
-        let has_wheel = |cuda: &u32| requirements.install_cudnn(Installer::Pip, *cuda).is_some();
-        let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
-        let option = |major: u32| (major != majors::NEWEST_CUDA).then(|| major.to_string());
-        let newest = || majors::CUDA.iter().copied().find(has_wheel);
-        Self {
-            cuda: match usable {
-                Some(major) => option(major),
-                None => requested(Kind::Toolkit).or_else(|| option(newest()?)),
-            },
-            cudnn: requested(Kind::Cudnn),
-        }
-    }
-}
-
 /// A system that sets variables when a package is loaded. Only the system knows the directories of its packages.
 pub enum ModuleSystem {
     Modules,
@@ -79,10 +61,29 @@ impl CheckContext<'_> {
         fault.finding()
     }
 
-    /// Returns the options of `cudnn-guard fetch` for the best toolkit.
-    pub fn fetch(&self) -> FetchOptions {
+    /// Returns the options that install a toolkit, and a cuDNN for the best toolkit. Returns `None` in a cross build, and
+    /// if no version of CUDA or cuDNN that `fetch` can install meets the requirements.
+    pub fn fetch(&self) -> Option<FetchOptions> {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
-        FetchOptions::new(self.requirements, found)
+        let requirements = self.requirements;
+        let from = |kind| Some(requirements.get(kind)?.from.major);
+        let is_beyond = from(Kind::Toolkit) > Some(majors::NEWEST_CUDA)
+            || from(Kind::Cudnn) > Some(majors::NEWEST_CUDNN);
+        if is_beyond || !self.env.is_native(self.platform) {
+            return None;
+        }
+        let requested = |kind| requirements.get(kind)?.to_fetch(kind);
+        let has_wheel = |cuda: &u32| requirements.install_cudnn(Installer::Pip, *cuda).is_some();
+        let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
+        let newest = majors::CUDA.iter().copied().find(has_wheel)?;
+        let option = |major: u32| (major != majors::NEWEST_CUDA).then(|| major.to_string());
+        Some(FetchOptions {
+            cuda: match usable {
+                Some(major) => option(major),
+                None => requested(Kind::Toolkit).or_else(|| option(newest)),
+            },
+            cudnn: requested(Kind::Cudnn),
+        })
     }
 
     /// Returns the command that installs a cuDNN for the toolkit that was found, if an environment is active or apt has
@@ -91,7 +92,7 @@ impl CheckContext<'_> {
         let cuda = self.best(Kind::Toolkit)?.version()?.major;
         let venv = self.env.path(Variable::VirtualEnv);
         let installer = match kind {
-            Kind::Toolkit => return None,
+            _ if kind == Kind::Toolkit || !self.env.is_native(self.platform) => return None,
             _ if venv.is_some() => Installer::of_environment(&venv?),
             _ if self.env.get(Variable::CondaPrefix).is_some() => Installer::Conda,
             _ if self.has_nvidia_packages() => Installer::Apt,

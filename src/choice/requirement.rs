@@ -100,6 +100,10 @@ impl Requirement {
         let is_whole_majors = (below.minor, below.patch) == (0, 0);
         match self.from {
             _ if is_whole_majors && below.major > newest => None,
+            // An older version with this major, which was fetched before, would stay.
+            from if kind == Kind::Toolkit && from.minor > 0 && self.only_major().is_some() => {
+                Some(from.short())
+            }
             _ if is_whole_majors => Some(below.major.saturating_sub(1).to_string()),
             from if from.major == 0 => None,
             from if from.patch == 0 || kind == Kind::Toolkit => Some(from.short()),

@@ -25,13 +25,14 @@ pub fn command() -> Command {
         .after_help(
             "Exit codes:\n  0   explained\n  2   unknown id or messages, or invalid command line\n\n\
              Examples:\n  \
-             cudnn-guard explain cudnn-not-found\n  \
+             cudnn-guard explain cudnn-not-found no-gpu\n  \
              cudnn-guard explain \"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH\"\n  \
              cargo build 2>&1 | cudnn-guard explain\n\n\
              Lines that a terminal wrapped are joined, but only in the last 4 MiB of a log.",
         )
         // CMake begins its messages with hyphens.
         .arg(terminal::operand("id", "ID", help).allow_hyphen_values(true))
+        .arg(terminal::operand("more", "MORE", "More ids or messages").num_args(0..))
         .arg(terminal::json())
 }
 
@@ -45,8 +46,10 @@ struct Explained {
 
 /// Prints the page of a finding, the explanations of messages, or the list. Exit code: 2 if nothing is known.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let explained = match arguments.get_one::<String>("id") {
-        Some(argument) if argument != "-" => explain_argument(argument),
+    let values = |name| arguments.get_many::<String>(name).unwrap_or_default();
+    let words: Vec<&String> = values("id").chain(values("more")).collect();
+    let explained = match words[..] {
+        [first, ..] if first != "-" => explain_all(&words),
         _ => match input() {
             Some(text) => explain_messages(&text, false),
             None => Ok(list()),
@@ -56,10 +59,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let explained = explained.unwrap_or_default();
     let json = explained.to_json();
     terminal::show(terminal::form(arguments, json, explained.text));
-    error.map_or(ExitCode::SUCCESS, |error| {
-        terminal::show_on_stderr(error);
-        ExitCode::from(2)
-    })
+    error.map_or(ExitCode::SUCCESS, |error| terminal::refuse(2, error))
 }
 
 impl Explained {
@@ -85,6 +85,18 @@ fn match_json(explanation: &Explanation) -> Json {
         ("cause", Json::text(&explanation.cause)),
         ("help", Json::list(&help, |help| Json::text(help))),
     ])
+}
+
+fn explain_all(arguments: &[&String]) -> Result<Explained, String> {
+    let mut all = Explained::default();
+    for argument in arguments {
+        let one = explain_argument(argument)?;
+        let gap = if all.text.is_empty() { "" } else { "\n" };
+        all.text += &format!("{gap}{}", one.text);
+        all.pages.extend(one.pages);
+        all.matches.extend(one.matches);
+    }
+    Ok(all)
 }
 
 fn explain_argument(argument: &str) -> Result<Explained, String> {

@@ -34,13 +34,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         if !path.is_dir() {
             programs.push(path);
         } else if let Err(error) = add_guarded(&path, &mut programs) {
-            terminal::show_on_stderr(format!("{error}\n"));
-            return ExitCode::from(2);
+            return terminal::refuse(2, format!("{error}\n"));
         }
     }
     if programs.is_empty() {
-        terminal::show_on_stderr("cudnn-guard: no program there contains a guard\n");
-        return ExitCode::from(2);
+        return terminal::refuse(2, "cudnn-guard: no program there contains a guard\n");
     }
     let (mut counts, mut is_unread) = ([0; 3], false);
     for program in &programs {

@@ -47,8 +47,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         None => Some(PathBuf::from(name)),
     };
     let Some(program) = program.filter(|program| program.is_file()) else {
-        terminal::show_on_stderr(format!("cudnn-guard: no such program: {name:?}\n"));
-        return ExitCode::from(127);
+        return terminal::refuse(127, format!("cudnn-guard: no such program: {name:?}\n"));
     };
     let mode = std::env::var("CUDNN_GUARD").unwrap_or_default();
     // A script, or any other file that the loader does not load, cannot be inspected.
@@ -68,11 +67,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         let fails = inspection.verdict() == Verdict::Fail;
         let is_refused = fails || requires_gpu && inspection.may_use_cpu;
         if is_refused && mode != "warn" {
-            terminal::show_on_stderr(format!(
-                "`{}` was not started; set CUDNN_GUARD=warn to start it anyway\n",
-                program.display()
-            ));
-            return ExitCode::from(INCOMPATIBLE);
+            let reason = "was not started; set CUDNN_GUARD=warn to start it anyway";
+            return terminal::refuse(INCOMPATIBLE, format!("`{}` {reason}\n", program.display()));
         }
     }
     let mut command = std::process::Command::new(&program);
@@ -86,6 +82,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         Ok(status) => std::process::exit(status.code().unwrap_or(1)),
         Err(error) => error,
     };
-    terminal::show_on_stderr(format!("cudnn-guard: `{}`: {error}\n", program.display()));
-    ExitCode::from(126)
+    terminal::refuse(
+        126,
+        format!("cudnn-guard: `{}`: {error}\n", program.display()),
+    )
 }

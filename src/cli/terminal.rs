@@ -20,7 +20,7 @@ fn safe(text: &str) -> String {
         .replace("\\u{1b}[0m", "\u{1b}[0m")
 }
 
-/// Prints a text. Marks after two spaces at the beginning of a line are colored if standard output supports it. A closed
+/// Prints a text. Marks after two spaces at the beginning of a line, and severities there, are colored if standard output supports it. A closed
 /// pipe is not an error.
 pub fn show(text: impl Display) {
     let mut out = anstream::stdout().lock();
@@ -38,7 +38,7 @@ pub fn show_step(mark: &str, label: &str, text: impl Display) {
 /// and not broken.
 pub fn show_on_stderr(text: impl Display) {
     let mut out = anstream::stderr().lock();
-    let text = wrapped_lines(&safe(&text.to_string()), message_columns());
+    let text = painted(&wrapped_lines(&safe(&text.to_string()), message_columns()));
     let _ = out.write_all(text.as_bytes());
 }
 
@@ -123,11 +123,14 @@ pub fn finish(result: Result<String, String>) -> ExitCode {
             show(text);
             ExitCode::SUCCESS
         }
-        Err(reason) => {
-            show_on_stderr(reason);
-            ExitCode::FAILURE
-        }
+        Err(reason) => refuse(1, reason),
     }
+}
+
+/// Prints the reason for a failure to standard error.
+pub fn refuse(code: u8, reason: impl Display) -> ExitCode {
+    show_on_stderr(reason);
+    ExitCode::from(code)
 }
 
 /// Returns the exit code of a command: 1 if the verdict is fail.
@@ -178,17 +181,18 @@ fn without(text: &str, word: &str, instead: &str) -> String {
 }
 
 fn painted(text: &str) -> String {
-    const MARKS: [(&str, AnsiColor); 3] = [
-        ("✓", AnsiColor::Green),
-        ("✗", AnsiColor::Red),
-        ("!", AnsiColor::Yellow),
+    const MARKS: [(&str, AnsiColor); 5] = [
+        ("  ✓", AnsiColor::Green),
+        ("  ✗", AnsiColor::Red),
+        ("  !", AnsiColor::Yellow),
+        ("error:", AnsiColor::Red),
+        ("warning:", AnsiColor::Yellow),
     ];
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let marked = line.strip_prefix("  ").unwrap_or_default();
-        match MARKS.iter().find(|(mark, _)| marked.starts_with(mark)) {
+        match MARKS.iter().find(|(mark, _)| line.starts_with(mark)) {
             Some((mark, color)) => {
-                let style = color.on_default();
+                let (mark, style) = (mark.trim_start(), color.on_default());
                 out.push_str(&line.replacen(mark, &format!("{style}{mark}{style:#}"), 1));
             }
             None => out.push_str(line),
@@ -206,6 +210,10 @@ mod tests {
         assert_eq!(
             painted("  ✗ nvcc ✗\n    ✗\n"),
             "  \u{1b}[31m✗\u{1b}[0m nvcc ✗\n    ✗\n"
+        );
+        assert_eq!(
+            painted("warning: an error: it\n  error: b\n"),
+            "\u{1b}[33mwarning:\u{1b}[0m an error: it\n  error: b\n"
         );
     }
 

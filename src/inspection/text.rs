@@ -3,7 +3,7 @@
 use crate::inspection::Inspection;
 use crate::inspection::preflight::within;
 use crate::model::{Cudnn, joined};
-use crate::report::layout::{INDENT, Mark, columns, row, shown, wrapped};
+use crate::report::layout::{INDENT, Mark, below, columns, row, shown, wrapped};
 use crate::report::text::{findings, parts, with_cuda_major};
 use crate::runtime::facts::finding_id::{FindingId as Id, section};
 use crate::runtime::facts::{Built, Finding, Loader, Section, Severity, Verdict, printable};
@@ -18,11 +18,10 @@ impl fmt::Display for Inspection {
         let text = format!("{program}, {format} for {cpu}");
         row(f, Mark::Tick, "program", &text)?;
         for guard in &input.guards {
-            let text = wrapped(&printable(&built(guard)), INDENT, columns(f));
-            writeln!(f, "{:INDENT$}{text}", "")?;
+            below(f, &built(guard))?;
         }
         if input.guards.is_empty() {
-            writeln!(f, "{:INDENT$}no cudnn-guard record found", "")?;
+            below(f, "no cudnn-guard record found")?;
         }
         cudnn(self, f)?;
         libraries(self, f)?;
@@ -113,8 +112,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     row(f, mark, "cuDNN", &text)?;
     // The program can be cuDNN itself.
     if let Some(found_via) = input.found_via() {
-        let found_via = printable(&found_via);
-        writeln!(f, "{:INDENT$}found via {found_via}", "")?;
+        below(f, &format!("found via {found_via}"))?;
     }
     let (mark, parts) = parts(cudnn, columns(f));
     let is_about = |id| section(id) == Section::SubLibraries && id != Id::CudnnNotLoadable;

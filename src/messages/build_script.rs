@@ -1,8 +1,9 @@
 //! Invalid configurations in build scripts and variables, and versions that do not meet a requirement.
 
+use crate::choice::CheckContext;
 use crate::choice::requirement::{InvalidRequirement, Requirement};
 use crate::guard::InvalidGuard;
-use crate::messages::phrases::{also, found_via, named, suggestion, variable};
+use crate::messages::phrases::{also, fetch, found_via, named, suggestion, variable};
 use crate::model::{Candidate, Kind};
 use crate::runtime::facts::sub_libraries;
 use crate::toolchain::findings::ConfigFault;
@@ -22,10 +23,11 @@ impl ConfigFault<'_> {
                 "{name}={value:?} is not a positive number of seconds"
             ))
             .help(format!("set {name} to a number of seconds, such as {name}=60, or unset it")),
-            Self::NarrowTarget(triple, instead) => FindingId::PlatformUnsupported.error(format!(
-                "the build target {triple} is 32-bit, but CUDA and cuDNN only exist for 64-bit systems"
+            Self::NarrowTarget(platform) => FindingId::PlatformUnsupported.error(format!(
+                "the build target {} is 32-bit, but CUDA and cuDNN only exist for 64-bit systems",
+                platform.triple
             ))
-            .help(format!("build for {instead}"))
+            .help(format!("build for {}", platform.instead()))
             .help("call `.optional(true)` in build.rs to build without CUDA"),
             Self::NoToolkit => FindingId::CudaNotFound.error("no CUDA toolkit was found"),
             Self::Shown(lines) => FindingId::ConfigInvalid
@@ -92,6 +94,7 @@ impl Requirement {
     /// that meets it; `install`: the command that installs or selects such a version.
     pub fn unmet_finding(
         &self,
+        context: &CheckContext,
         candidate: &Candidate,
         others: &[&Candidate],
         better: Option<&Candidate>,
@@ -122,11 +125,18 @@ impl Requirement {
         } else {
             let required = format!("a {product} that satisfies `{text}`");
             let install = install.map(|command| format!("run `{command}`"));
+            // A build uses the directory that a variable requests, whatever else is installed.
+            let can_fetch = kind == Kind::Toolkit && candidate.request.is_none();
+            let fetch = || can_fetch.then(|| fetch(context, "without root")).flatten();
+            let install = install.or_else(fetch);
             finding.helps(install).help(match candidate.request {
                 Some(_) => format!("set {} to the directory of {required}", candidate.via),
                 None => format!("install {required}, or set {variable} to its directory"),
             })
         };
-        finding.help(format!("relax `.{method}({text:?})` in build.rs"))
+        finding.help(match context.is_survey {
+            true => format!("relax `--{method} {text:?}`"),
+            false => format!("relax `.{method}({text:?})` in build.rs"),
+        })
     }
 }

@@ -3,7 +3,8 @@
 use crate::choice::not_found::{ModuleSystem, NoUsableCandidate};
 use crate::cudnn::nvidia_image;
 use crate::messages::phrases::{
-    after_space, also, fetch, found_at, found_via, named, other_cpu, set_directory, variable,
+    after_space, also, build_for_another, fetch, found_at, found_via, named, other_cpu,
+    set_directory, variable,
 };
 use crate::messages::toolkit::packages;
 use crate::model::{
@@ -41,12 +42,9 @@ impl NoUsableCandidate<'_> {
                 searched.map(|(via, place)| format!("{via}: {place}")),
             )
             .with_lines("ignored", self.left_out());
-        if platform.os == Os::Other {
+        if platform.toolkit_targets().is_empty() {
             return finding
-                .help(format!(
-                    "build for Linux with glibc or for Windows: NVIDIA has no {product} for {}",
-                    platform.triple
-                ))
+                .help(build_for_another(platform, product))
                 .help("call `.optional(true)` in build.rs to build without CUDA");
         }
         let image = nvidia_image::without_headers(context.env);
@@ -146,21 +144,22 @@ impl NoUsableCandidate<'_> {
             None => set_directory(variable, kind, context),
         };
         let fetch = fetch(context, "without root");
-        help.extend(match &self.install {
-            _ if !context.env.is_native(context.platform) => vec![set],
+        let set = Some(set);
+        let ways = match &self.install {
             // An installer does not install a package again whose record exists.
-            _ if is_gone && self.emptied.is_some() => vec![set, fetch],
-            _ if self.on_library_path.is_some() || os != Os::Linux => vec![set, fetch],
+            _ if is_gone && self.emptied.is_some() => [set, fetch, None],
+            _ if self.on_library_path.is_some() || os != Os::Linux => [set, fetch, None],
             Some((installer, command)) => {
                 let place = match installer {
                     Installer::Apt => "from NVIDIA's packages",
                     _ => "into the active environment",
                 };
                 let install = format!("install {product} {place}: `{command}`");
-                vec![install, set, fetch]
+                [Some(install), set, fetch]
             }
-            None => vec![fetch, set],
-        });
+            None => [fetch, set, None],
+        };
+        help.extend(ways.into_iter().flatten());
         help
     }
 }

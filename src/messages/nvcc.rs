@@ -3,6 +3,7 @@
 use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure, absent_header};
 use crate::kernels::nvcc::missing::{UnusableToolkit, is_old_wheel};
+use crate::messages::phrases::install_cross_packages;
 use crate::model::Found;
 use crate::runtime::facts::{Finding, FindingId};
 use crate::toolchain::Toolchain;
@@ -42,8 +43,8 @@ impl UnusableToolkit<'_> {
             ),
             UnusableToolkit::NoRuntime(toolkit, target) => {
                 let cpu = &target.cpu;
-                let wheels = toolkit.version.filter(|version| version.major >= 13);
-                let targets = target.toolkit_targets().join("` or `targets/");
+                let has_wheels = |it: &crate::Version| it.major >= 13 && !target.toolkit_targets().is_empty();
+                let wheels = toolkit.version.filter(has_wheels);
                 FindingId::PartialToolkit.error(format!(
                     "the CUDA toolkit at `{}` does not contain the runtime library for {cpu}, which kernels require",
                     toolkit.root.display()
@@ -55,9 +56,7 @@ impl UnusableToolkit<'_> {
                     target.triple.replace('-', "_"),
                     version.major
                 )))
-                .help(format!(
-                    "install NVIDIA's packages for cross-compilation, which fill `targets/{targets}` of a toolkit"
-                ))
+                .help(install_cross_packages(target))
             }
             UnusableToolkit::NoStaticRuntime(toolkit) => FindingId::PartialToolkit
                 .error(format!(

@@ -2,7 +2,7 @@
 
 use crate::choice::CheckContext;
 use crate::choice::not_found::FetchOptions;
-use crate::model::{Candidate, Kind, Os};
+use crate::model::{Candidate, Kind, Os, Platform};
 pub use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId, Version, majors, printable};
 use std::fmt::Display;
@@ -39,6 +39,26 @@ pub fn set_directory(variable: &str, kind: Kind, context: &CheckContext) -> Stri
     format!("set {variable} to the directory that contains {contents}")
 }
 
+/// Returns the help for a target for which NVIDIA does not publish the product.
+pub fn build_for_another(target: &Platform, product: &str) -> String {
+    format!(
+        "build for {}: NVIDIA has no {product} for {}",
+        target.instead(),
+        target.triple
+    )
+}
+
+/// Returns the help for a toolkit without the libraries of the target's CPU.
+pub fn install_cross_packages(target: &Platform) -> String {
+    match target.toolkit_targets() {
+        [] => build_for_another(target, Kind::Toolkit.product()),
+        targets => format!(
+            "install NVIDIA's cross-compilation packages, which add `targets/{}`",
+            targets.join("` or `targets/")
+        ),
+    }
+}
+
 pub fn other_cpu(library: &str, cpu: &str, own: &str) -> Finding {
     FindingId::WrongArchitecture.error(format!(
         "{library} is for {cpu}, but the build target is {own}"
@@ -70,16 +90,42 @@ pub fn also(candidate: &Candidate) -> String {
     }
 }
 
-/// Returns the help that installs both with `cudnn-guard fetch`.
-pub fn fetch(context: &CheckContext, place: &str) -> String {
-    let FetchOptions { cuda, cudnn } = context.fetch();
+/// Returns the help that installs both with `cudnn-guard fetch`, if it can install the required versions.
+pub fn fetch(context: &CheckContext, place: &str) -> Option<String> {
+    let FetchOptions { cuda, cudnn } = context.fetch()?;
     let cuda = cuda.map_or_else(String::new, |cuda| format!(" --cuda {cuda}"));
     let cudnn = cudnn.map_or_else(String::new, |cudnn| format!(" --cudnn {cudnn}"));
     let help = format!("run `cudnn-guard fetch{cuda}{cudnn}` to install CUDA and cuDNN {place}");
-    match context.is_survey {
+    Some(match context.is_survey {
         true => help,
         false => {
             help + " (to get it, run `cargo install --path . --features cli` in a clone of cudnn-guard)"
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::install_cross_packages;
+    use crate::model::Platform;
+
+    #[test]
+    fn a_target_without_packages_gets_one_that_has_them() {
+        for (triple, help) in [
+            (
+                "aarch64-linux-gnu",
+                "install NVIDIA's cross-compilation packages, which add `targets/sbsa-linux` or `targets/aarch64-linux`",
+            ),
+            (
+                "arm64",
+                "build for aarch64-unknown-linux-gnu: NVIDIA has no CUDA toolkit for arm64",
+            ),
+            (
+                "riscv64gc-unknown-linux-gnu",
+                "build for x86_64-unknown-linux-gnu: NVIDIA has no CUDA toolkit for riscv64gc-unknown-linux-gnu",
+            ),
+        ] {
+            assert_eq!(install_cross_packages(&Platform::from_triple(triple)), help);
         }
     }
 }

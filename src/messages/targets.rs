@@ -24,7 +24,7 @@ impl RequestProblem<'_> {
                     "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
                      `all-major`, with spaces, commas or semicolons between them",
                 )
-                .help("use GPU names: `Ampere`, `H100`, `RTX 4090`; `nvidia-smi --query-gpu=compute_cap --format=csv` prints the numbers of this machine")
+                .help("use GPU names, with spaces but no commas in a name: `Ampere`, `H100`, `RTX 4090`; `nvidia-smi --query-gpu=compute_cap --format=csv` prints the numbers of this machine")
         };
         match self {
             RequestProblem::UnknownWord(word) => {

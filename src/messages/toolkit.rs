@@ -1,6 +1,6 @@
 //! Incomplete CUDA toolkits, and libraries that are not installed.
 
-use crate::messages::phrases::{after_space, also, found_via, variable};
+use crate::messages::phrases::{after_space, also, found_via, install_cross_packages, variable};
 use crate::model::{Candidate, FoundVia, Kind, Os, Platform, Toolkit};
 use crate::runtime::facts::{Finding, FindingId, Version, quoted};
 use crate::toolchain::environment_checks::NvccHeaderSkew;
@@ -39,13 +39,10 @@ impl Candidate {
             .with("found via", found_via(self))
             .with_some("also found", complete.map(also))
             .helps(requested.map(|one| format!("set {} to `{}`", self.via, one.root().display())));
-        let packages = if is_cross {
-            let targets = platform.toolkit_targets().join("` or `targets/");
-            format!("NVIDIA's cross-compilation packages, which add `targets/{targets}`")
-        } else {
-            packages(self, toolkit, lacks, platform.os)
-        };
-        finding.help(format!("install {packages}"))
+        finding.help(match is_cross {
+            true => install_cross_packages(platform),
+            false => format!("install {}", packages(self, toolkit, lacks, platform.os)),
+        })
     }
 }
 

@@ -90,10 +90,11 @@ impl UnusableVariable {
         let file = library_files(os);
         match (self.variable.names(), self.nearby.clone().or(elsewhere)) {
             (Some(Names::Nvcc), _) => format!("set {name} to the full path of nvcc"),
-            (Some(Names::Fetched), _) if !context.env.is_native(context.platform) => {
-                format!("unset {name}, and set CUDA_HOME and CUDNN_PATH instead")
+            (Some(Names::Fetched), _) => {
+                fetch(context, &format!("into {name}")).unwrap_or_else(|| {
+                    format!("unset {name}, and set CUDA_HOME and CUDNN_PATH instead")
+                })
             }
-            (Some(Names::Fetched), _) => fetch(context, &format!("into {name}")),
             (Some(Names::CudnnHeaders), Some(dir)) => {
                 format!("set {name} to `{}`, which contains cudnn.h", dir.display())
             }

@@ -63,18 +63,23 @@ impl Platform {
         self.os == Os::Windows && self.triple.ends_with("-msvc")
     }
 
-    /// Returns the 64-bit triple that corresponds to a 32-bit one. NVIDIA ships nothing for 32-bit targets.
-    pub fn instead_of_32_bit(&self) -> Option<&'static str> {
+    /// Returns `true` for a 32-bit target. NVIDIA ships nothing for these.
+    pub fn is_32_bit(&self) -> bool {
         let cpu = self.cpu.as_str();
         let x86 = matches!(cpu, "i386" | "i486" | "i586" | "i686") || self.triple.ends_with("x32");
         let arm = (cpu.starts_with("arm") && !cpu.starts_with("arm64")) || cpu.starts_with("thumb");
         let other = ["mips", "mipsel", "powerpc", "sparc", "wasm32"].contains(&cpu)
             || cpu.starts_with("riscv32");
+        x86 || arm || (other && self.os != Os::Windows)
+    }
+
+    /// Returns the most similar triple for which CUDA exists.
+    pub fn instead(&self) -> &'static str {
+        let arm = ["aarch64", "arm", "thumb"];
         match self.os {
-            Os::Windows if x86 || arm => Some("x86_64-pc-windows-msvc"),
-            _ if arm => Some("aarch64-unknown-linux-gnu"),
-            _ if x86 || other => Some("x86_64-unknown-linux-gnu"),
-            _ => None,
+            Os::Windows => "x86_64-pc-windows-msvc",
+            _ if arm.iter().any(|cpu| self.cpu.starts_with(cpu)) => "aarch64-unknown-linux-gnu",
+            _ => "x86_64-unknown-linux-gnu",
         }
     }
 
@@ -156,11 +161,9 @@ mod tests {
             ("powerpc64le-unknown-linux-gnu", None),
             ("riscv64gc-unknown-linux-gnu", None),
         ] {
-            assert_eq!(
-                Platform::from_triple(triple).instead_of_32_bit(),
-                instead,
-                "{triple}"
-            );
+            let platform = Platform::from_triple(triple);
+            let found = platform.is_32_bit().then(|| platform.instead());
+            assert_eq!(found, instead, "{triple}");
         }
     }
 

@@ -97,6 +97,12 @@ pub(crate) fn row(f: &mut Formatter<'_>, mark: Mark, label: &str, text: &str) ->
     writeln!(f, "  {mark} {label:<9} {text}{word}")
 }
 
+/// Writes a text below the item on the line above.
+pub(crate) fn below(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
+    let text = wrapped(&printable(text), INDENT, columns(f));
+    writeln!(f, "{:INDENT$}{text}", "")
+}
+
 /// Formats a finding whose first line is already indented: the headline, the help, and at most `most` lines of each
 /// piece of evidence. A command in the evidence is not broken.
 pub(crate) fn finding_text(finding: &Finding, most: usize, columns: usize) -> String {

@@ -7,7 +7,9 @@
 use crate::cudnn::device_code::gpu_code;
 use crate::model::{Cudnn, Kind, joined};
 use crate::report::ToolchainReport;
-use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, row, shown, wrapped};
+use crate::report::layout::{
+    INDENT, Mark, below, columns, finding_text, pieces, row, shown, wrapped,
+};
 use crate::runtime::facts::finding_id::section;
 use crate::runtime::facts::{Finding, FindingId, Section, Severity, Verdict, Version, printable};
 use std::fmt::{self, Formatter};
@@ -199,8 +201,7 @@ impl Lines<'_, '_> {
         let Some(via) = self.report.via(kind) else {
             return Ok(());
         };
-        let via = printable(&via.to_string());
-        writeln!(self.f, "{:INDENT$}found via {via}", "")
+        below(self.f, &format!("found via {via}"))
     }
 }
 
@@ -275,10 +276,11 @@ fn others(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
         let built = other.cudnn().and_then(|cudnn| cudnn.cuda_major);
         let built = built.map_or(String::new(), |major| format!(" for CUDA {major}"));
         writeln!(f, "  {title}{built} at {root}")?;
-        writeln!(f, "    found via {}", printable(&other.via.to_string()))?;
-        if let Some(reason) = &other.rejected {
-            let reason = wrapped(&printable(&reason.to_string()), 4, columns(f));
-            writeln!(f, "    not chosen: {reason}")?;
+        let mut texts = vec![format!("found via {}", other.via)];
+        let reason = other.rejected.as_ref();
+        texts.extend(reason.map(|reason| format!("not chosen: {reason}")));
+        for text in texts {
+            writeln!(f, "    {}", wrapped(&printable(&text), 4, columns(f)))?;
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use crate::config::Config;
 use crate::host_compiler::{nvcc_itself, selection};
-use crate::model::{Environment, Variable};
+use crate::model::{Environment, Platform, Variable};
 use crate::runtime::facts::Allowed;
 use crate::system::{Host, files};
 use crate::{Finding, FindingId};
@@ -14,8 +14,8 @@ pub enum ConfigFault<'a> {
     NoRoot(&'a Path),
     /// A variable with a deadline that is not a number of seconds above 0.
     Deadline(&'a str, &'a OsStr),
-    /// A 32-bit target, for which CUDA and cuDNN do not exist, and a 64-bit target to use instead.
-    NarrowTarget(&'a str, &'a str),
+    /// A 32-bit target, for which CUDA and cuDNN do not exist.
+    NarrowTarget(&'a Platform),
     /// A toolkit that is needed but that the build did not require.
     NoToolkit,
     /// The report that CUDNN_GUARD_PRINT requests, as lines.
@@ -55,8 +55,8 @@ impl Config {
 
 /// Returns the reason not to search: the build could not use any installation, or nvcc would never answer.
 pub fn forbids_search(host: &Host) -> Option<Finding> {
-    if let Some(instead) = host.platform.instead_of_32_bit() {
-        return Some(ConfigFault::NarrowTarget(&host.platform.triple, instead).finding());
+    if host.platform.is_32_bit() {
+        return Some(ConfigFault::NarrowTarget(&host.platform).finding());
     }
     let choice = selection::choice_of_nvcc(&host.env);
     Some(nvcc_itself(&choice, &[], host)?.finding())

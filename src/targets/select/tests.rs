@@ -201,7 +201,7 @@ fn says_what_cannot_be_read() {
         "`8x` in CUDNN_GUARD_ARCHS is not a GPU target  [arch-unknown]\n  \
          = help: write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, \
          `all` or `all-major`, with spaces, commas or semicolons between them\n  \
-         = help: use GPU names: `Ampere`, `H100`, `RTX 4090`; `nvidia-smi --query-gpu=compute_cap --format=csv` prints the numbers of this machine\n  \
+         = help: use GPU names, with spaces but no commas in a name: `Ampere`, `H100`, `RTX 4090`; `nvidia-smi --query-gpu=compute_cap --format=csv` prints the numbers of this machine\n  \
          found       CUDNN_GUARD_ARCHS: \"80 8x\"",
     );
     let request = ours(" ; ");

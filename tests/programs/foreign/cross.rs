@@ -102,8 +102,8 @@ fn missing_toolkits_of_a_cross_build_are_named() {
             "the CUDA toolkit at `{}` does not contain the runtime library for aarch64, which kernels require  [partial-toolkit]\n  \
              = help: run `pip install --platform manylinux2014_aarch64 --only-binary=:all: --no-deps --target DIR \
              'nvidia-cuda-runtime==13.5.*'`, and set CUDA_HOME_aarch64_unknown_linux_gnu to `DIR/nvidia/cu13`\n  \
-             = help: install NVIDIA's packages for cross-compilation, which fill `targets/sbsa-linux` or \
-             `targets/aarch64-linux` of a toolkit\n  \
+             = help: install NVIDIA's cross-compilation packages, which add `targets/sbsa-linux` or \
+             `targets/aarch64-linux`\n  \
              see         cudnn-guard explain partial-toolkit",
             own.display()
         )));

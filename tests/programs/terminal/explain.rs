@@ -203,6 +203,24 @@ How to fix it
 }
 
 #[test]
+fn several_ids_are_explained() {
+    let page = |id| String::from_utf8_lossy(&explain(&[id]).stdout).into_owned();
+    let both = page("no-gpu") + "\n" + &page("device-busy");
+    must_print(&explain(&["no-gpu", "[device-busy]"]), 0, &both, "");
+    let json = explain(&["no-gpu", "device-busy", "--json"]);
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(json["pages"].as_array().map(Vec::len), Some(2));
+    must_print(
+        &explain(&["no-gpu", "device-bsy"]),
+        2,
+        "",
+        "unknown finding `device-bsy`\n  \
+         = help: run `cudnn-guard explain device-busy`\n  \
+         = help: run `cudnn-guard explain` for a list of all findings\n",
+    );
+}
+
+#[test]
 fn an_unknown_id_gets_the_nearest_as_a_suggestion() {
     must_print(
         &explain(&["driver-missing\u{1b}[2J"]),

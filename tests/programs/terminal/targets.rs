@@ -43,6 +43,22 @@ fn targets_work_without_cuda() {
     }
 }
 
+/// `.archs(["RTX", "4090"])` is such a list too.
+#[test]
+fn the_help_about_a_name_with_a_comma_shows_how_to_write_it() {
+    let output = cudnn_guard(&["targets", "RTX,4090", "--cuda", "12.4"]);
+    must_exit(&output, 1);
+    assert_eq!(
+        text(&output),
+        "error: `RTX` in the command line is not a GPU target  [arch-unknown]\n  \
+         = help: write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
+         `all-major`, with spaces, commas or semicolons between them\n  \
+         = help: use GPU names, with spaces but no commas in a name: `Ampere`, `H100`, `RTX 4090`; \
+         `nvidia-smi --query-gpu=compute_cap --format=csv` prints the numbers of this machine\n  \
+         found       the command line: \"RTX,4090\"\n"
+    );
+}
+
 /// Without a GPU, a build for cuDNN also leaves out the architectures that cuDNN does not support.
 #[cfg(unix)]
 #[test]
