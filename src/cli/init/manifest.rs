@@ -1,12 +1,12 @@
 //! The dependencies and features in a manifest.
 
 use crate::cli::init::metadata::Package;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 const NAME: &str = "cudnn-guard";
 
-pub fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<&'a Item> {
+fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<&'a Item> {
     toml.get(table)?.get(name)
 }
 
@@ -19,7 +19,7 @@ pub fn add_dependencies(toml: &mut DocumentMut, package: &Package, guard: bool) 
     const RUNTIME: &str = "dependencies";
     const BUILD: &str = "build-dependencies";
     let existing = dependency(toml, RUNTIME, NAME).or(dependency(toml, BUILD, NAME));
-    let new = existing.map_or_else(default_source, source);
+    let new = existing.map_or_else(|| default_source(package.dir()), source);
     let is_enabled = package.gate(&|name, feature| name == NAME && feature == "runtime");
     let needed: &[&str] = if guard { &[RUNTIME, BUILD] } else { &[BUILD] };
     for name in needed {
@@ -74,7 +74,7 @@ fn source(item: &Item) -> InlineTable {
 }
 
 /// Returns the version of this program. Until a version is published, it is the path of a clone.
-fn default_source() -> InlineTable {
+fn default_source(dir: &Path) -> InlineTable {
     let version = concat!(
         env!("CARGO_PKG_VERSION_MAJOR"),
         ".",
@@ -83,10 +83,40 @@ fn default_source() -> InlineTable {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     // cargo puts `.cargo-ok` beside sources that it unpacked.
     let has = |name| repository.join(name).exists();
-    let is_clone = has(".git") && !has(".cargo-ok");
-    let (key, source) = match repository.to_str().filter(|_| is_clone) {
-        Some(path) => ("path", path),
-        None => ("version", version),
-    };
-    InlineTable::from_iter([(key, source)])
+    if has(".git") && !has(".cargo-ok") {
+        let path = relative(dir, repository);
+        return InlineTable::from_iter([("path", path.to_string_lossy().into_owned())]);
+    }
+    InlineTable::from_iter([("version", version)])
+}
+
+/// Returns the path from one directory to another, or the full path if they have only the root in common.
+pub fn relative(from: &Path, to: &Path) -> PathBuf {
+    let mut path = PathBuf::new();
+    for common in from.ancestors().filter(|one| one.parent().is_some()) {
+        if let Ok(rest) = to.strip_prefix(common) {
+            return path.join(rest);
+        }
+        path.push("..");
+    }
+    to.to_path_buf()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_the_clone_is_relative() {
+        for (from, path) in [
+            ("/home/me/app", "../cudnn-guard"),
+            ("/home/me/work/app", "../../cudnn-guard"),
+            ("/home/me", "cudnn-guard"),
+            ("/home/me/cudnn-guard/target/app", "../.."),
+            ("/srv/app", "/home/me/cudnn-guard"),
+        ] {
+            let found = relative(Path::new(from), Path::new("/home/me/cudnn-guard"));
+            assert_eq!(found, Path::new(path), "{from}");
+        }
+    }
 }

@@ -1,19 +1,18 @@
 //! The calls of cudnn-guard that replace those of another tool in a build script, from docs/migration.md.
 
-use crate::cli::init::recipe;
 use crate::model::pattern;
 use regex_lite::escape;
 use std::path::Path;
 
 const PAGE: &str = include_str!("../../../docs/migration.md");
 
-/// The tools that compile kernels in build scripts: the name, a text that every script with the tool contains, and the
-/// call that begins a compilation.
-const TOOLS: [(&str, &str, &str); 4] = [
-    ("cudaforge", "cudaforge", "KernelBuilder::new("),
-    ("bindgen_cuda", "bindgen_cuda", "Builder::default("),
-    ("cc", ".cuda(true)", ".cuda(true)"),
-    ("nvcc", "\"nvcc\"", "\"nvcc\""),
+/// What build scripts compile kernels with, and where they search: the name, and a text that every such script contains.
+const TOOLS: [(&str, &str); 5] = [
+    ("cudaforge", "cudaforge"),
+    ("bindgen_cuda", "bindgen_cuda"),
+    ("cc", ".cuda(true)"),
+    ("nvcc", "\"nvcc\""),
+    ("fixed paths", ""),
 ];
 
 /// A row of a table that applies to a script.
@@ -25,47 +24,41 @@ struct Row {
     here: String,
 }
 
-/// The kernels that a script compiles with another tool.
-pub struct Kernels {
+/// The rows of a tool that apply to a script.
+pub struct Table {
     tool: &'static str,
-    line: usize,
     rows: Vec<Row>,
 }
 
-/// Returns `None` if the script uses none of the tools.
-pub fn find(script: &str) -> Option<Kernels> {
+/// Returns the tables of the tools that a script uses.
+pub fn find(script: &str) -> Vec<Table> {
     let lines = (1..).zip(script.lines());
     let is_code = |(_, line): &(usize, &str)| !line.trim_start().starts_with("//");
     let code: Vec<(usize, &str)> = lines.filter(is_code).collect();
-    let first = |text: &str| code.iter().find(|(_, line)| line.contains(text));
-    let is_used = |(_, mark, _): &(&str, &str, &str)| first(mark).is_some();
-    let (tool, mark, start) = TOOLS.into_iter().find(is_used)?;
-    let (line, _) = first(start).or(first(mark))?;
-    Some(Kernels {
-        tool,
-        line: *line,
-        rows: rows(tool, &code),
-    })
+    let mut tables = Vec::new();
+    for (tool, mark) in TOOLS {
+        if code.iter().any(|(_, line)| line.contains(mark)) {
+            let rows = rows(tool, &code);
+            tables.push(Table { tool, rows });
+        }
+    }
+    tables.retain(|table| !table.rows.is_empty());
+    tables
 }
 
-impl Kernels {
-    /// Formats the place of the kernels, the rows, and for a script without a guard the lines around the calls.
-    pub fn text(&self, path: &Path, has_guard: bool) -> String {
+impl Table {
+    /// Formats the place and the rows.
+    pub fn text(&self, path: &Path) -> String {
+        let first = self.rows.iter().map(|row| row.line).min();
         let mut text = format!(
-            "{}:{}: this script compiles kernels with {}, and init does not change these calls. The equivalent calls of \
-             cudnn-guard, from docs/migration.md:\n\n",
+            "{}:{}: this script uses {}, and init does not change these calls. The equivalent calls of cudnn-guard, from \
+             docs/migration.md, belong in the new block:\n\n",
             path.display(),
-            self.line,
+            first.unwrap_or_default(),
             self.tool
         );
         for Row { line, option, here } in &self.rows {
             text += &format!("  line {line}: {option}\n    {here}\n");
-        }
-        if !has_guard {
-            text += &format!(
-                "\nThese calls belong in a block like this:\n\n{}",
-                recipe::KERNELS.build()
-            );
         }
         text + "\nFor differences that a successful build does not show, see \"What changes silently\" in docs/migration.md.\n"
     }
@@ -98,7 +91,7 @@ fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<Row> {
 }
 
 /// Returns the words by which a script uses the options in a cell: functions with their parenthesis, flags without their
-/// values, and directives.
+/// values, directives and paths.
 fn words(cell: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for code in cell.split('`').skip(1).step_by(2) {
@@ -109,6 +102,7 @@ fn words(cell: &str) -> Vec<&str> {
         for word in code.split(' ') {
             let end = match word {
                 _ if word.starts_with('-') => word.find('='),
+                _ if word.starts_with('/') => None,
                 _ if word.starts_with("rustc-") || word.starts_with("rerun-") => word.find('/'),
                 _ => continue,
             };
@@ -122,8 +116,9 @@ fn words(cell: &str) -> Vec<&str> {
 /// with one capital letter directly.
 fn contains_word(line: &str, word: &str) -> bool {
     let is_open = word.ends_with(['(', '=']) || ["-D", "-I", "-L"].contains(&word);
-    let end = if is_open { "" } else { r"(?:[^\w-]|$)" };
-    pattern(&format!(r"(?:^|\W){}{end}", escape(word))).is_match(line)
+    let end = if is_open { "" } else { r"(?:[^\w/.-]|$)" };
+    let word = escape(word).replace("local/cuda", r"local/cuda(?:-[\d.]+)?");
+    pattern(&format!(r"(?:^|\W){word}{end}")).is_match(line)
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 use super::*;
 
 fn options(script: &str) -> Vec<(usize, String)> {
-    let kernels = find(script).expect("a tool");
-    let rows = kernels.rows.into_iter();
+    let rows = find(script).into_iter().flat_map(|table| table.rows);
     rows.map(|row| (row.line, row.option)).collect()
 }
 
@@ -17,15 +16,23 @@ fn main() -> cudaforge::Result<()> {
         .build_lib(out)
 }
 ";
-    let kernels = find(script).expect("a tool");
-    assert_eq!((kernels.tool, kernels.line), ("cudaforge", 4));
+    let tables = find(script);
+    let [table] = &tables[..] else {
+        panic!("{} tables", tables.len());
+    };
+    assert_eq!(table.tool, "cudaforge");
+    let text = table.text(Path::new("build.rs"));
+    assert!(
+        text.starts_with("build.rs:4: this script uses cudaforge, "),
+        "{text}"
+    );
     let row = |line, option: &str, here: &str| Row {
         line,
         option: option.into(),
         here: here.into(),
     };
     assert_eq!(
-        kernels.rows,
+        table.rows,
         [
             row(4, "`KernelBuilder::new()`", "`gpu.kernels()`"),
             row(
@@ -61,14 +68,47 @@ fn each_tool_has_a_table() {
             &["Command::new", "-ptx", "-ptx", "-I dir"],
         ),
     ] {
-        assert_eq!(find(script).expect("a tool").tool, tool);
+        assert_eq!(find(script)[0].tool, tool);
         let found = options(script);
         assert_eq!(found.len(), expected.len(), "{found:?}");
         for ((_, option), expected) in found.iter().zip(expected) {
             assert!(option.contains(expected), "{option}");
         }
     }
-    assert!(find("fn main() {}\n").is_none());
+    assert!(find("fn main() {}\n").is_empty());
+}
+
+#[test]
+fn fixed_paths_and_another_search_are_replaced() {
+    let script = "\
+println!(\"cargo:rustc-link-search=native=/usr/local/cuda-12.4/lib64\");
+println!(\"cargo:rustc-link-lib=dylib=cudnn\");
+cc::Build::new().include(\"/usr/local/cuda/include\").compile(\"a\");
+let root = \"/usr/local/cuda\";
+let dirs = find_cuda_lib_dirs();
+";
+    let rows = find(script).into_iter().flat_map(|table| table.rows);
+    let rows: Vec<_> = rows.map(|row| (row.line, row.here)).collect();
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(line, here)| (*line, here.as_str()))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (1, "`gpu.link()`; `gpu.link_dirs()` for other tools"),
+            (3, "`gpu.include_dirs()`, `gpu.apply_to(&mut build)`"),
+            (4, "`gpu.cuda_root()`"),
+            (2, "`gpu.link()`"),
+        ]
+    );
+    let text = find(script)[0].text(Path::new("build.rs"));
+    assert!(
+        text.starts_with("build.rs:1: this script uses fixed paths, "),
+        "{text}"
+    );
+    assert!(find("println!(\"cargo:rustc-link-search={out}\");").is_empty());
+    assert!(find("// /usr/local/cuda/lib64").is_empty());
 }
 
 #[test]
