@@ -6,6 +6,7 @@ use crate::cli::init::recipe::Recipe;
 use crate::cli::init::usage::Usage;
 use crate::cli::init::{Change, migration, refusal, source};
 use crate::cli::whole_file;
+use crate::model::pattern;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
@@ -66,10 +67,10 @@ impl CrateFiles {
         let recipe = self.usage.recipe;
         let lines = self.usage.gated(&recipe.build(self.usage.kernels));
         self.has_guard = recipe.writes_guard();
-        let before = read(dir, &path)?;
-        if let Some(script) = before.as_ref().filter(|one| one.contains("cudnn_guard")) {
+        let before = read(dir, &path)?.unwrap_or_default();
+        if before.contains("cudnn_guard") {
             let needs_guard = self.has_guard && self.usage.is_known;
-            self.has_guard = script.contains("guard()");
+            self.has_guard = before.contains("guard()");
             if needs_guard && !self.has_guard {
                 self.next += "The build script already calls cudnn-guard, but writes no guard. \
                               docs/linking.md shows the lines that add one.\n";
@@ -80,15 +81,12 @@ impl CrateFiles {
         if recipe == Recipe::Call {
             return Ok(());
         }
-        let Some(before) = before else {
-            self.change(path, String::new(), format!("fn main() {{\n{lines}}}\n"));
-            return Ok(());
+        self.next += &migration::text(&before, &path);
+        let after = match before.is_empty() {
+            true => format!("fn main() {{\n{lines}}}\n"),
+            false => source::with_statements(&before, &lines)
+                .ok_or_else(|| without_main(&dir.join(&path), "", &lines))?,
         };
-        for table in migration::find(&before) {
-            self.next += &table.text(&path);
-        }
-        let after = source::with_statements(&before, &lines)
-            .ok_or_else(|| without_main(&dir.join(&path), "", &lines))?;
         self.change(path, before, after);
         Ok(())
     }
@@ -99,14 +97,13 @@ impl CrateFiles {
         for (_, path) in self.package.targets("bin") {
             programs.push((read(dir, &path)?.unwrap_or_default(), path));
         }
-        let mut modules = self.package.sources();
+        let mut modules = self.package.files("src/**/*.rs");
         let root = self.package.dir();
         modules.retain(|(path, _)| !programs.iter().any(|(_, one)| root.join(one) == *path));
         let modules: String = modules.into_iter().map(|(_, text)| text).collect();
-        let has_own = programs.iter().any(|(text, _)| includes_guard(text));
         let library = match self.has_guard {
             false => self.usage.guard.clone(),
-            true if has_own => None,
+            true if programs.iter().any(|(text, _)| includes_guard(text)) => None,
             true if includes_guard(&modules) => self.package.guard(),
             true => self.add_library(dir, !programs.is_empty())?,
         };
@@ -205,11 +202,9 @@ fn module(keyword: &str, name: &str) -> String {
 
 /// Returns a module name that the text does not contain.
 fn module_name(text: &str) -> &'static str {
-    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-    if words.any(|word| word == "gpu") {
-        "gpu_guard"
-    } else {
-        "gpu"
+    match pattern(r"\bgpu\b").is_match(text) {
+        true => "gpu_guard",
+        false => "gpu",
     }
 }
 
@@ -219,7 +214,7 @@ fn includes_guard(text: &str) -> bool {
 
 /// Returns `true` if a line contains a call of one of the guard's functions, or of another with such a name, after this
 /// prefix.
-pub fn calls_guard(text: &str, prefix: &str) -> bool {
+fn calls_guard(text: &str, prefix: &str) -> bool {
     let calls = "startup( check( check_version( check_thoroughly( available(".split(' ');
     let calls: Vec<String> = calls.map(|call| format!("{prefix}{call}")).collect();
     let mut lines = text.lines().filter(|line| !line.contains("//"));

@@ -1,14 +1,10 @@
 //! The dependencies and features in a manifest.
 
 use crate::cli::init::metadata::Package;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 const NAME: &str = "cudnn-guard";
-
-fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<&'a Item> {
-    toml.get(table)?.get(name)
-}
 
 /// Adds cudnn-guard to the build dependencies, and for the guard to the dependencies with the feature `runtime`. Both have
 /// the same source. Entries with another name, or for some targets, are left alone.
@@ -18,7 +14,8 @@ pub fn add_dependencies(toml: &mut DocumentMut, package: &Package, guard: bool) 
     }
     const RUNTIME: &str = "dependencies";
     const BUILD: &str = "build-dependencies";
-    let existing = dependency(toml, RUNTIME, NAME).or(dependency(toml, BUILD, NAME));
+    let mut tables = [RUNTIME, BUILD].into_iter();
+    let existing = tables.find_map(|table| toml.get(table)?.get(NAME));
     let new = existing.map_or_else(|| default_source(package.dir()), source);
     let is_enabled = package.gate(&|name, feature| name == NAME && feature == "runtime");
     let needed: &[&str] = if guard { &[RUNTIME, BUILD] } else { &[BUILD] };
@@ -90,16 +87,12 @@ fn default_source(dir: &Path) -> InlineTable {
     InlineTable::from_iter([("version", version)])
 }
 
-/// Returns the path from one directory to another, or the full path if they have only the root in common.
+/// Returns the path from one directory to another.
 pub fn relative(from: &Path, to: &Path) -> PathBuf {
-    let mut path = PathBuf::new();
-    for common in from.ancestors().filter(|one| one.parent().is_some()) {
-        if let Ok(rest) = to.strip_prefix(common) {
-            return path.join(rest);
-        }
-        path.push("..");
-    }
-    to.to_path_buf()
+    let pairs = from.components().zip(to.components());
+    let common = pairs.take_while(|(one, other)| one == other).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(common)).collect()
 }
 
 #[cfg(test)]
@@ -113,7 +106,7 @@ mod tests {
             ("/home/me/work/app", "../../cudnn-guard"),
             ("/home/me", "cudnn-guard"),
             ("/home/me/cudnn-guard/target/app", "../.."),
-            ("/srv/app", "/home/me/cudnn-guard"),
+            ("/srv/app", "../../home/me/cudnn-guard"),
         ] {
             let found = relative(Path::new(from), Path::new("/home/me/cudnn-guard"));
             assert_eq!(found, Path::new(path), "{from}");

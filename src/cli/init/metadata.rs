@@ -152,24 +152,12 @@ impl Package {
         Some(module.map_or(krate.clone(), |name| format!("{krate}::{}", name.as_str())))
     }
 
-    pub fn files(&self, pattern: &str) -> Vec<PathBuf> {
+    /// Reads the files that match a pattern.
+    pub fn files(&self, pattern: &str) -> Vec<(PathBuf, String)> {
         let dir = glob::Pattern::escape(&self.dir().to_string_lossy());
-        files::glob(&format!("{dir}/{pattern}")).unwrap_or_default()
-    }
-
-    /// Returns the source files, without the build script.
-    pub fn sources(&self) -> Vec<(PathBuf, String)> {
+        let paths = files::glob(&format!("{dir}/{pattern}")).unwrap_or_default();
         let read = |path: PathBuf| Some((path.clone(), files::read_to_string(&path).ok()?));
-        self.files("src/**/*.rs")
-            .into_iter()
-            .filter_map(read)
-            .collect()
-    }
-
-    pub fn build_script(&self) -> String {
-        let path = self.targets("custom-build").pop();
-        let text = path.map(|(_, path)| files::read_to_string(&self.dir().join(path)));
-        text.and_then(Result::ok).unwrap_or_default()
+        paths.into_iter().filter_map(read).collect()
     }
 
     /// Returns `true` if a dependency has another name in the manifest, or is only for some targets.

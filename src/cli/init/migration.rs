@@ -6,7 +6,7 @@ use std::path::Path;
 
 const PAGE: &str = include_str!("../../../docs/migration.md");
 
-/// What build scripts compile kernels with, and where they search: the name, and a text that every such script contains.
+/// The sections of docs/migration.md, each with a text that every script contains to which it applies.
 const TOOLS: [(&str, &str); 5] = [
     ("cudaforge", "cudaforge"),
     ("bindgen_cuda", "bindgen_cuda"),
@@ -15,57 +15,33 @@ const TOOLS: [(&str, &str); 5] = [
     ("fixed paths", ""),
 ];
 
-/// A row of a table that applies to a script.
-#[derive(Debug, PartialEq)]
-struct Row {
-    /// The line of the script that uses the option first.
-    line: usize,
-    option: String,
-    here: String,
-}
-
-/// The rows of a tool that apply to a script.
-pub struct Table {
-    tool: &'static str,
-    rows: Vec<Row>,
-}
-
-/// Returns the tables of the tools that a script uses.
-pub fn find(script: &str) -> Vec<Table> {
+/// Formats the rows of the sections that apply to a script. Empty if none does.
+pub fn text(script: &str, path: &Path) -> String {
     let lines = (1..).zip(script.lines());
     let is_code = |(_, line): &(usize, &str)| !line.trim_start().starts_with("//");
     let code: Vec<(usize, &str)> = lines.filter(is_code).collect();
-    let mut tables = Vec::new();
+    let mut text = String::new();
     for (tool, mark) in TOOLS {
-        if code.iter().any(|(_, line)| line.contains(mark)) {
-            let rows = rows(tool, &code);
-            tables.push(Table { tool, rows });
-        }
-    }
-    tables.retain(|table| !table.rows.is_empty());
-    tables
-}
-
-impl Table {
-    /// Formats the place and the rows.
-    pub fn text(&self, path: &Path) -> String {
-        let first = self.rows.iter().map(|row| row.line).min();
-        let mut text = format!(
-            "{}:{}: this script uses {}, and init does not change these calls. The equivalent calls of cudnn-guard, from \
-             docs/migration.md, belong in the new block:\n\n",
-            path.display(),
-            first.unwrap_or_default(),
-            self.tool
+        let is_used = code.iter().any(|(_, line)| line.contains(mark));
+        let rows = rows(tool, &code);
+        let Some(first) = rows.iter().map(|(line, _)| line).min().filter(|_| is_used) else {
+            continue;
+        };
+        text += &format!(
+            "{}:{first}: this script uses {tool}, and init does not change these calls. The equivalent calls of \
+             cudnn-guard, from docs/migration.md, belong in the new block:\n\n",
+            path.display()
         );
-        for Row { line, option, here } in &self.rows {
-            text += &format!("  line {line}: {option}\n    {here}\n");
+        for (line, row) in &rows {
+            text += &format!("  line {line}: {row}\n");
         }
-        text + "\nFor differences that a successful build does not show, see \"What changes silently\" in docs/migration.md.\n"
+        text += "\nFor differences that a successful build does not show, see \"What changes silently\" in docs/migration.md.\n";
     }
+    text
 }
 
-/// Returns the rows of a tool's table whose options occur in the code.
-fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<Row> {
+/// Returns the rows of a tool's table whose options occur in the code, with the first line in which they do.
+fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<(usize, String)> {
     let mut sections = PAGE.split("\n## ");
     let section = sections.find(|section| section.starts_with(&format!("From {tool} ")));
     let mut rows = Vec::new();
@@ -79,13 +55,10 @@ fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<Row> {
         let words = words(option);
         let is_used = |line: &str| words.iter().any(|word| contains_word(line, word));
         let mut used = code.iter().filter(|(_, line)| is_used(line));
-        if let Some((line, _)) = used.next() {
-            rows.push(Row {
-                line: *line,
-                option: option.clone(),
-                here: here.clone(),
-            });
-        }
+        rows.extend(
+            used.next()
+                .map(|(line, _)| (*line, format!("{option}\n    {here}"))),
+        );
     }
     rows
 }
@@ -100,13 +73,14 @@ fn words(cell: &str) -> Vec<&str> {
             continue;
         }
         for word in code.split(' ') {
-            let end = match word {
-                _ if word.starts_with('-') => word.find('='),
-                _ if word.starts_with('/') => None,
-                _ if word.starts_with("rustc-") || word.starts_with("rerun-") => word.find('/'),
-                _ => continue,
-            };
-            words.push(&word[..end.unwrap_or(word.len())]);
+            if word.starts_with('-') {
+                words.push(word.split('=').next().unwrap_or_default());
+            } else if ["/", "rustc-", "rerun-"]
+                .iter()
+                .any(|start| word.starts_with(start))
+            {
+                words.push(word);
+            }
         }
     }
     words

@@ -90,10 +90,9 @@ fn preview(argument: &str, files: &CrateFiles) -> String {
     for change in &files.changes {
         let name = change.path.display().to_string();
         let diff = similar::TextDiff::from_lines(&change.before, &change.after);
-        let old = if change.before.is_empty() {
-            "/dev/null"
-        } else {
-            &name
+        let old = match change.before.is_empty() {
+            true => "/dev/null",
+            false => &name,
         };
         text += &format!("\n{}", diff.unified_diff().header(old, &name));
     }

@@ -7,10 +7,8 @@ const START: &str = "    cudnn_guard::build(|| {\n";
 /// The way in which a crate uses CUDA and cuDNN.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Recipe {
-    /// The crate itself links cuDNN.
     #[default]
     Linked,
-    /// The crate itself uses CUDA, such as its own kernels.
     Cuda,
     Python,
     Cudarc,
@@ -18,9 +16,7 @@ pub enum Recipe {
     Candle,
     CandleCuda,
     Ort,
-    /// A dependency links cuDNN.
     Above,
-    /// A dependency contains the guard and needs no build script.
     Call,
 }
 
@@ -83,6 +79,7 @@ impl Recipe {
     pub fn build(self, kernels: Option<&str>) -> String {
         let line =
             |files| format!("gpu.kernels().files({files:?}).compile(\"kernels\")?;\n        ");
+        let kernels = kernels.filter(|_| [Self::Linked, Self::Cuda].contains(&self));
         let guard = kernels.map_or(String::new(), line) + "gpu.guard()";
         format!(
             "{START}{}    }});\n",

@@ -88,28 +88,16 @@ fn find(package: &Package, members: &[Package], found: &mut Found) -> Usage {
         None => (Recipe::Cudarc, Recipe::CudarcCuda),
     };
     // The package's own code.
-    let script = package.build_script();
-    let mut sources = package.sources();
-    sources.push(("build.rs".into(), script.clone()));
-    let calls_cudnn = sources
-        .iter()
-        .any(|(_, text)| pattern(CUDNN).is_match(text));
+    let text = |pattern| package.files(pattern).into_iter().map(|(_, text)| text);
+    let script: String = text("*.rs").collect();
+    let code: String = text("src/**/*.rs").chain([script.clone()]).collect();
     let mut kernels = KERNELS.into_iter().filter(|_| script.is_empty());
-    let kernels = kernels.find(|one| !package.files(one).is_empty());
-    let compiles = kernels.is_some() || !migration::find(&script).is_empty();
+    let kernels = kernels.find(|pattern| text(pattern).next().is_some());
+    let compiles = kernels.is_some() || !migration::text(&script, Path::new("")).is_empty();
     let mut own = ["cudnn", "cuda"].into_iter();
     let own = own.find(|name| package.has_feature(name));
     let own: Vec<String> = own.map(String::from).into_iter().collect();
-    let is_linked = calls_cudnn || package.has_feature("cudnn");
-    let known = |recipe, gate: Option<Vec<String>>| {
-        Some(Usage {
-            recipe,
-            base: recipe,
-            features: gate?,
-            is_known: true,
-            ..Usage::default()
-        })
-    };
+    let is_linked = pattern(CUDNN).is_match(&code) || package.has_feature("cudnn");
     let mut usage = known(Recipe::Candle, gate(&CANDLE, &["cudnn"]))
         .or_else(|| known(Recipe::CandleCuda, gate(&CANDLE, &["cuda"])))
         .or_else(|| through(package, members, found))
@@ -122,9 +110,7 @@ fn find(package: &Package, members: &[Package], found: &mut Found) -> Usage {
     if !usage.is_known {
         usage.features = own;
     }
-    if [Recipe::Linked, Recipe::Cuda].contains(&usage.recipe) && !usage.is_inherited {
-        usage.kernels = kernels;
-    }
+    usage.kernels = kernels;
     if usage.recipe == Recipe::Linked && package.is_extension() && package.depends_on("pyo3") {
         usage.recipe = Recipe::Python;
     }
@@ -132,21 +118,30 @@ fn find(package: &Package, members: &[Package], found: &mut Found) -> Usage {
     usage
 }
 
+/// Returns the usage if it is enabled, always or by features.
+fn known(recipe: Recipe, gate: Option<Vec<String>>) -> Option<Usage> {
+    Some(Usage {
+        recipe,
+        base: recipe,
+        features: gate?,
+        is_known: true,
+        ..Usage::default()
+    })
+}
+
 /// Finds the usage of CUDA through a dependency in a directory, preferably one with a guard.
 fn through(package: &Package, members: &[Package], found: &mut Found) -> Option<Usage> {
     let mut usages = Vec::new();
-    for dependency in package.dependencies() {
+    let dependencies = package.dependencies();
+    for dependency in dependencies.filter(|one| name(one) != "cudnn-guard") {
         let path = dependency["path"].as_str().map(Path::new);
-        let Some(path) = path.filter(|_| name(dependency) != "cudnn-guard") else {
-            continue;
-        };
-        let outside = match metadata::find(members, path) {
-            Ok(_) => Vec::new(),
-            Err(_) => metadata::packages(path).unwrap_or_default(),
-        };
-        let other = metadata::find(members, path).or(metadata::find(&outside, path));
+        let Some(path) = path else { continue };
+        let other = metadata::find(members, path).cloned().or_else(|_| {
+            let others = metadata::packages(path)?;
+            metadata::find(&others, path).cloned()
+        });
         let Ok(other) = other else { continue };
-        let inner = find(other, members, found);
+        let inner = find(&other, members, found);
         let guard = other.guard();
         let recipe = match &guard {
             _ if other.links_cudnn() => Recipe::Above,
@@ -160,14 +155,11 @@ fn through(package: &Package, members: &[Package], found: &mut Found) -> Option<
             let is_always = inner.features.is_empty();
             krate == name(dependency) && (is_always || inner.features.iter().any(is_on))
         });
-        usages.extend(gate.map(|features| Usage {
+        usages.extend(known(recipe, gate).map(|usage| Usage {
             base: inner.base,
             is_inherited: recipe == inner.base,
             guard,
-            recipe,
-            features,
-            is_known: true,
-            kernels: None,
+            ..usage
         }));
     }
     usages.into_iter().min_by_key(|usage| usage.is_inherited)

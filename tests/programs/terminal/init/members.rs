@@ -122,7 +122,7 @@ fn a_program_above_a_crate_that_links_cudnn_gets_its_rpath() {
 /// Creates a workspace with a library that uses cudarc, a library above it, and programs above these.
 fn runtime_workspace(name: &str) -> PathBuf {
     let dir = folder(&format!("init/{name}"));
-    let members = "members = [\"above\", \"far\", \"model\", \"serve\"]\nresolver = \"3\"\n";
+    let members = "members = [\"above\", \"far\", \"model\", \"train\"]\nresolver = \"3\"\n";
     file(&dir, "Cargo.toml", &format!("[workspace]\n{members}"));
     for (name, source, lines) in [
         (
@@ -141,7 +141,7 @@ fn runtime_workspace(name: &str) -> PathBuf {
             "[dependencies]\nabove = { path = \"../above\", features = [\"gpu\"] }\n",
         ),
         (
-            "serve",
+            "train",
             "main",
             "[features]\ndefault = [\"fast\"]\nfast = [\"model/cuda\"]\n\n[dependencies]\nmodel = { path = \"../model\" }\n",
         ),
@@ -161,9 +161,9 @@ fn a_program_above_a_library_that_opens_cudnn_opens_it_too() {
     assert_eq!(
         listed.stdout,
         "To add or complete the guard of a member, run one of these commands:\n\n  \
-         cudnn-guard init model\n  cudnn-guard init far\n  cudnn-guard init serve\n"
+         cudnn-guard init model\n  cudnn-guard init far\n  cudnn-guard init train\n"
     );
-    for (name, gate) in [("far", ""), ("serve", "    #[cfg(feature = \"fast\")]\n")] {
+    for (name, gate) in [("far", ""), ("train", "    #[cfg(feature = \"fast\")]\n")] {
         init(&dir.join(name), &["--write"]).exits_with(0);
         let build = read(&dir, &format!("{name}/build.rs"));
         let start = format!("fn main() {{\n{gate}    cudnn_guard::build(|| {{\n");
@@ -183,21 +183,21 @@ fn the_guard_of_a_library_is_called_by_its_programs() {
     let written = init(&dir.join("model"), &["--write"]).exits_with(0);
     written.says("Programs that use this crate call `model::gpu::startup()` first in `main`. In a workspace, ");
     let reason = "A dependency of this crate contains the guard, which the program calls.\n\n";
-    init(&dir.join("serve"), &[]).says(reason);
+    init(&dir.join("train"), &[]).says(reason);
     let unchecked = run(command(".".as_ref(), &["--check"]).current_dir(&dir)).exits_with(1);
-    let unchecked = unchecked.says("cudnn-guard init serve\n");
+    let unchecked = unchecked.says("cudnn-guard init train\n");
     unchecked
         .does_not_say("init model")
         .does_not_say("init above");
-    let manifest = read(&dir, "serve/Cargo.toml");
-    init(&dir.join("serve"), &["--write"]).exits_with(0);
+    let manifest = read(&dir, "train/Cargo.toml");
+    init(&dir.join("train"), &["--write"]).exits_with(0);
     assert_eq!(
-        read(&dir, "serve/src/main.rs"),
+        read(&dir, "train/src/main.rs"),
         "fn main() {\n    #[cfg(feature = \"fast\")]\n    model::gpu::startup();\n}\n"
     );
-    assert_eq!(read(&dir, "serve/Cargo.toml"), manifest);
-    assert!(!dir.join("serve/build.rs").exists());
-    init(&dir.join("serve"), &["--check"]).exits_with(0);
+    assert_eq!(read(&dir, "train/Cargo.toml"), manifest);
+    assert!(!dir.join("train/build.rs").exists());
+    init(&dir.join("train"), &["--check"]).exits_with(0);
     // A program without a dependency on the library has its own guard.
     init(&dir.join("far"), &["--write"]).exits_with(0);
     assert!(read(&dir, "far/src/main.rs").contains("mod gpu {"));
