@@ -120,8 +120,7 @@ impl CrateFiles {
             }
         }
         for (before, path) in &programs {
-            let own = module_name(before);
-            let name = library.as_deref().unwrap_or(own);
+            let name = library.as_deref().unwrap_or(module_name(before));
             let (_, last) = name.rsplit_once("::").unwrap_or(("", name));
             let is_called = calls_guard(before, "") || calls_guard(&modules, &format!("{last}::"));
             if includes_guard(before) || library.is_some() && is_called {
@@ -131,7 +130,7 @@ impl CrateFiles {
             let mut item = String::new();
             let mut guarded = source::with_statements(before, &call);
             if library.is_none() {
-                item = self.usage.gated(&module("mod", own));
+                item = self.usage.gated(&module("mod", name));
                 guarded = guarded.and_then(|text| source::with_item(&text, &item));
             }
             let after = guarded.ok_or_else(|| {

@@ -34,9 +34,9 @@ pub fn command() -> Command {
         .about("Add cudnn-guard to a crate [default: only show the changes]")
         .after_help(
             "Examples:\n  cudnn-guard init\n  cudnn-guard init crates/app\n  cudnn-guard init --check\n  cudnn-guard init --write\n\n\
-             The changes depend on whether the crate uses cudarc, candle or ort, and on the features that enable \
-             CUDA. If a build script compiles kernels with cudaforge, bindgen_cuda, cc or nvcc, the equivalent \
-             calls of cudnn-guard are listed.\n\n\
+             The changes depend on whether the crate uses cudarc, candle or ort, its own kernels, or a library of \
+             the workspace that does, and on the features that enable CUDA. If a build script compiles kernels with cudaforge, \
+             bindgen_cuda, cc or nvcc, or contains paths of CUDA, the equivalent calls of cudnn-guard are listed.\n\n\
              Exit codes:\n  0   done, or nothing to do\n  1   not possible, or with --check: the guard is incomplete\n  2   invalid command line",
         )
         .arg(terminal::flag("write", "Apply the changes"))

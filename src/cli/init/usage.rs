@@ -93,7 +93,8 @@ fn find(package: &Package, members: &[Package], found: &mut Found) -> Usage {
     let code: String = text("src/**/*.rs").chain([script.clone()]).collect();
     let mut kernels = KERNELS.into_iter().filter(|_| script.is_empty());
     let kernels = kernels.find(|pattern| text(pattern).next().is_some());
-    let compiles = kernels.is_some() || !migration::text(&script, Path::new("")).is_empty();
+    let tables = migration::text(&script, Path::new(""));
+    let uses_cuda = kernels.is_some() || script.contains("guard()") || !tables.is_empty();
     let mut own = ["cudnn", "cuda"].into_iter();
     let own = own.find(|name| package.has_feature(name));
     let own: Vec<String> = own.map(String::from).into_iter().collect();
@@ -105,7 +106,7 @@ fn find(package: &Package, members: &[Package], found: &mut Found) -> Usage {
         .or_else(|| known(cudarc, gate(&["cudarc"], &["cudnn"])))
         .or_else(|| known(Recipe::Linked, is_linked.then(|| own.clone())))
         .or_else(|| known(cudarc_cuda, gate(&["cudarc"], &[""])))
-        .or_else(|| known(Recipe::Cuda, compiles.then(|| own.clone())))
+        .or_else(|| known(Recipe::Cuda, uses_cuda.then(|| own.clone())))
         .unwrap_or_default();
     if !usage.is_known {
         usage.features = own;

@@ -45,8 +45,9 @@ fn without_paths(text: &str, dir: &Path) -> String {
     let start = "cudnn-guard = { path = \"";
     let (_, path) = text.split_once(start).expect("a dependency");
     let (path, _) = path.split_once('"').expect("a path");
-    let is_repository = dir.join(path).canonicalize().expect("a path") == repository();
-    assert!(path.starts_with("../") && is_repository, "{path}");
+    assert!(Path::new(path).is_relative(), "{path}");
+    let found = dir.join(path).canonicalize().expect("a path");
+    assert_eq!(Some(found), repository().canonicalize().ok());
     let text = text.replace(&format!("{start}{path}"), &format!("{start}CLONE"));
     text.replace(dir.to_str().expect("text"), "DIR")
 }

@@ -204,6 +204,27 @@ fn the_guard_of_a_library_is_called_by_its_programs() {
     run(command(".".as_ref(), &["--check"]).current_dir(&dir)).exits_with(0);
 }
 
+/// After `init`, only the build script of a crate with kernels shows that it uses CUDA.
+#[test]
+fn check_finds_a_member_with_kernels_that_calls_no_guard() {
+    let dir = folder("init/kernels-member");
+    file(&dir, "Cargo.toml", "[workspace]\nmembers = [\"app\"]\n");
+    file(
+        &dir,
+        "app/Cargo.toml",
+        "[package]\nname = \"app\"\nedition = \"2024\"\n",
+    );
+    file(&dir, "app/src/add.cu", "");
+    let main = "fn main() {}\n";
+    file(&dir, "app/src/main.rs", main);
+    for code in [1, 0] {
+        run(command(".".as_ref(), &["--check"]).current_dir(&dir)).exits_with(code);
+        init(&dir.join("app"), &["--write"]).exits_with(0);
+    }
+    file(&dir, "app/src/main.rs", main);
+    run(command(".".as_ref(), &["--check"]).current_dir(&dir)).exits_with(1);
+}
+
 #[test]
 fn check_names_the_files_without_the_guard() {
     let dir = package("checked", "");
