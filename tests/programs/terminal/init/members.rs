@@ -117,6 +117,12 @@ fn a_program_above_a_crate_that_links_cudnn_gets_its_rpath() {
     assert_eq!(read(&dir, "other/src/main.rs"), main);
     assert!(!read(&dir, "other/Cargo.toml").contains("runtime"));
     init(&dir.join("other"), &[]).says("This crate already uses cudnn-guard.\n");
+    // Without a workspace, the library is only a dependency.
+    let dir = workspace("above-alone");
+    fs::remove_file(dir.join("Cargo.toml")).expect("removed");
+    init(&dir.join("other"), &["--write"]).exits_with(0);
+    assert_eq!(read(&dir, "other/src/main.rs"), main);
+    assert!(read(&dir, "other/build.rs").contains("from_dep"));
 }
 
 /// Creates a workspace with a library that uses cudarc, a library above it, and programs above these.
