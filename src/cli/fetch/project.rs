@@ -9,9 +9,10 @@ use std::path::Path;
 /// Returns the names of `--with` that a crate uses, or all members of a workspace whose root contains no crate.
 pub fn libraries(dir: &Path) -> Vec<String> {
     // Without cargo, only the build script is read.
-    let package = metadata::package(dir).map(|package| vec![package]);
-    let packages = package.or_else(|_| metadata::packages(dir));
-    let packages = packages.unwrap_or_default();
+    let mut packages = metadata::packages(dir).unwrap_or_default();
+    if let Ok(package) = metadata::find(&packages, dir) {
+        packages = vec![package.clone()];
+    }
     let dirs = packages.iter().map(Package::dir).chain([dir]);
     let scripts = dirs.map(|dir| files::read(&dir.join("build.rs")).unwrap_or_default());
     let scripts: Vec<String> = scripts.collect();

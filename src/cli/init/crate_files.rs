@@ -1,16 +1,14 @@
 //! The files of a crate that get the guard: its manifest, its build script and its programs.
 
-use crate::cli::init::manifest::{self, dependency};
-use crate::cli::init::metadata::{self, Package};
+use crate::cli::init::manifest;
+use crate::cli::init::metadata::Package;
+use crate::cli::init::recipe::Recipe;
 use crate::cli::init::usage::Usage;
-use crate::cli::init::{Change, migration, recipe, refusal, source};
+use crate::cli::init::{Change, migration, refusal, source};
 use crate::cli::whole_file;
-use crate::system::files;
+use crate::model::pattern;
 use std::path::{Path, PathBuf};
-use toml_edit::DocumentMut;
-
-/// Crates that compile kernels in build scripts.
-const COMPILERS: [&str; 3] = ["cudaforge", "bindgen_cuda", "find_cuda_helper"];
+use toml_edit::{DocumentMut, Item};
 
 /// The changes to a crate.
 pub struct CrateFiles {
@@ -24,24 +22,23 @@ pub struct CrateFiles {
 }
 
 impl CrateFiles {
-    /// Reads a crate. Changes nothing.
-    pub fn read(dir: &Path) -> Result<Self, String> {
-        let package = metadata::package(dir)?;
+    /// Reads a crate of a workspace. Changes nothing.
+    pub fn read(dir: &Path, package: &Package, members: &[Package]) -> Result<Self, String> {
         let manifest = read(dir, Path::new("Cargo.toml"))?.unwrap_or_default();
         let parsed = manifest.parse::<DocumentMut>();
         let mut toml = parsed.map_err(|error| error.to_string())?;
         let mut files = Self {
-            usage: Usage::find(&package),
+            usage: Usage::find(package, members),
             changes: Vec::new(),
             next: String::new(),
             has_guard: true,
-            package,
+            package: package.clone(),
         };
-        files.add_build_script(dir, &toml)?;
-        if files.has_guard {
-            files.add_programs(dir)?;
+        files.add_build_script(dir, &mut toml)?;
+        files.add_programs(dir)?;
+        if files.has_guard || files.usage.recipe != Recipe::Call {
+            manifest::add_dependencies(&mut toml, &files.package, files.has_guard);
         }
-        manifest::add_dependencies(&mut toml, &files.package, files.has_guard);
         files.change("Cargo.toml".into(), manifest, toml.to_string());
         files.changes.rotate_right(1);
         files.changes.retain(|change| change.before != change.after);
@@ -61,30 +58,18 @@ impl CrateFiles {
         });
     }
 
-    fn add_build_script(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
-        let path = match toml["package"].get("build") {
-            None => "build.rs",
-            Some(build) => build.as_str().ok_or_else(|| {
-                refusal(
-                    format!(
-                        "`{}` has `build = {}`, but a build script has to write the guard",
-                        dir.join("Cargo.toml").display(),
-                        build.to_string().trim()
-                    ),
-                    "remove that line, and run the same command again",
-                )
-            })?,
-        };
-        let path = PathBuf::from(path);
-        let lines = self.usage.gated(&self.usage.recipe.build());
-        self.has_guard = lines.contains("guard()");
-        let Some(before) = read(dir, &path)? else {
-            self.usage.must_use_cuda(&self.package)?;
-            self.change(path, String::new(), format!("fn main() {{\n{lines}}}\n"));
-            return Ok(());
-        };
+    fn add_build_script(&mut self, dir: &Path, toml: &mut DocumentMut) -> Result<(), String> {
+        let build = toml["package"].get("build");
+        let path = PathBuf::from(build.and_then(Item::as_str).unwrap_or("build.rs"));
+        if build.is_some_and(Item::is_bool) {
+            toml["package"]["build"] = Item::None;
+        }
+        let recipe = self.usage.recipe;
+        let lines = self.usage.gated(&recipe.build(self.usage.kernels));
+        self.has_guard = recipe.writes_guard();
+        let before = read(dir, &path)?.unwrap_or_default();
         if before.contains("cudnn_guard") {
-            let needs_guard = self.has_guard && (self.usage.is_known || before.contains(".cudnn("));
+            let needs_guard = self.has_guard && self.usage.is_known;
             self.has_guard = before.contains("guard()");
             if needs_guard && !self.has_guard {
                 self.next += "The build script already calls cudnn-guard, but writes no guard. \
@@ -92,111 +77,98 @@ impl CrateFiles {
             }
             return Ok(());
         }
-        if let Some(kernels) = migration::find(&before) {
-            let has_guard = self.uses_cudnn(&before);
-            self.next += &kernels.text(&path, has_guard);
-            if !has_guard {
-                self.has_guard = false;
-                self.usage.recipe = &recipe::KERNELS;
-                return Ok(());
-            }
-        } else if let Some(tool) = COMPILERS
-            .into_iter()
-            .find(|name| dependency(toml, "build-dependencies", name).is_some())
-        {
-            self.next += &format!(
-                "{tool} compiles kernels in the build script. docs/migration.md lists the equivalent options \
-                 of cudnn-guard.\n"
-            );
-            // Without cuDNN, only the kernels remain, which the user has to port.
-            if self.usage.must_use_cuda(&self.package).is_err() {
-                self.has_guard = false;
-                return Ok(());
-            }
-        } else {
-            self.usage.must_use_cuda(&self.package)?;
+        self.usage.must_use_cuda(&self.package)?;
+        if recipe == Recipe::Call {
+            return Ok(());
         }
-        let after = source::with_statements(&before, &lines)
-            .ok_or_else(|| without_main(&dir.join(&path), "", &lines))?;
+        self.next += &migration::text(&before, &path);
+        let after = match before.is_empty() {
+            true => format!("fn main() {{\n{lines}}}\n"),
+            false => source::with_statements(&before, &lines)
+                .ok_or_else(|| without_main(&dir.join(&path), "", &lines))?,
+        };
         self.change(path, before, after);
         Ok(())
     }
 
-    /// Returns `true` if the crate uses cuDNN and not only its own kernels.
-    fn uses_cudnn(&self, build_script: &str) -> bool {
-        let is_cudnn = |_: &str, feature: &str| feature.contains("cudnn");
-        self.usage.is_known
-            || self.package.has_feature("cudnn")
-            || self.package.gate(&is_cudnn).is_some()
-            || build_script.contains("cudnn")
-    }
-
-    /// Changes the programs. If a module or library of the crate includes the guard, they stay as they are.
+    /// Changes the programs, which call the guard of a dependency, of this crate's library, or of their own.
     fn add_programs(&mut self, dir: &Path) -> Result<(), String> {
-        let mut texts = Vec::new();
+        let mut programs = Vec::new();
         for (_, path) in self.package.targets("bin") {
-            texts.push((read(dir, &path)?.unwrap_or_default(), path));
+            programs.push((read(dir, &path)?.unwrap_or_default(), path));
         }
-        let is_extension = !self.package.targets("cdylib").is_empty();
+        let mut modules = self.package.files("src/**/*.rs");
         let root = self.package.dir();
-        let pattern = glob::Pattern::escape(&root.to_string_lossy()) + "/src/**/*.rs";
-        let mut modules = files::glob(&pattern).unwrap_or_default();
-        modules.retain(|path| !texts.iter().any(|(_, program)| root.join(program) == *path));
-        let modules = modules.iter().map(|path| files::read_to_string(path));
-        let modules: String = modules.flatten().collect();
-        let mut all = texts.iter().map(|(text, _)| text).chain([&modules]);
-        if (is_extension || !texts.is_empty())
-            && all.clone().any(|text| includes_guard(text))
-            && !all.any(|text| calls_guard(text))
-        {
-            self.next += "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
-                          function of a Python module. docs/linking.md shows these calls.\n";
+        modules.retain(|(path, _)| !programs.iter().any(|(_, one)| root.join(one) == *path));
+        let modules: String = modules.into_iter().map(|(_, text)| text).collect();
+        let library = match self.has_guard {
+            false => self.usage.guard.clone(),
+            true if programs.iter().any(|(text, _)| includes_guard(text)) => None,
+            true if includes_guard(&modules) => self.package.guard(),
+            true => self.add_library(dir, !programs.is_empty())?,
+        };
+        if library.is_none() && !self.package.is_library() {
+            let mut all = programs.iter().map(|(text, _)| text).chain([&modules]);
+            if all.clone().any(|text| includes_guard(text))
+                && !all.any(|text| calls_guard(text, ""))
+            {
+                self.next += "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
+                              function of a Python module. docs/linking.md shows these calls.\n";
+            }
+            if !self.has_guard || includes_guard(&modules) {
+                return Ok(());
+            }
         }
-        if includes_guard(&modules) {
-            return Ok(());
-        }
-        for (before, path) in &texts {
-            if includes_guard(before) {
+        for (before, path) in &programs {
+            let name = library.as_deref().unwrap_or(module_name(before));
+            let (_, last) = name.rsplit_once("::").unwrap_or(("", name));
+            let is_called = calls_guard(before, "") || calls_guard(&modules, &format!("{last}::"));
+            if includes_guard(before) || library.is_some() && is_called {
                 continue;
             }
-            let name = module_name(before);
-            let item = self.usage.gated(&module("mod", name));
             let call = self.usage.gated(&format!("    {name}::startup();\n"));
-            let guarded = source::with_statements(before, &call)
-                .and_then(|text| source::with_item(&text, &item));
+            let mut item = String::new();
+            let mut guarded = source::with_statements(before, &call);
+            if library.is_none() {
+                item = self.usage.gated(&module("mod", name));
+                guarded = guarded.and_then(|text| source::with_item(&text, &item));
+            }
             let after = guarded.ok_or_else(|| {
                 let call = format!(" and a first statement `{name}::startup();`");
                 without_main(&dir.join(path), &call, &item)
             })?;
             self.change(path.clone(), before.clone(), after);
         }
-        if texts.is_empty() {
-            self.add_library(dir)?;
-        }
         Ok(())
     }
 
-    /// Changes a library crate. Programs that use it call the guard through it.
-    fn add_library(&mut self, dir: &Path) -> Result<(), String> {
-        let Some((krate, path)) = self.package.targets("lib").pop() else {
-            return Ok(());
+    /// Adds the guard to the library of this crate. Returns its path for the programs.
+    fn add_library(&mut self, dir: &Path, has_programs: bool) -> Result<Option<String>, String> {
+        let is_extension = self.package.is_extension();
+        let library = self.package.targets("lib").pop();
+        // Programs cannot be linked with an extension.
+        let Some((krate, path)) = library.filter(|_| !(has_programs && is_extension)) else {
+            return Ok(None);
         };
-        let krate = krate.replace('-', "_");
         let before = read(dir, &path)?.unwrap_or_default();
         let name = module_name(&before);
+        let guard = format!("{}::{name}", krate.replace('-', "_"));
         let item = self.usage.gated(&module("pub mod", name));
-        let after = format!("{before}\n/// Checks the cuDNN that is loaded.\n{item}");
-        self.next += &match self.package.targets("cdylib").is_empty() {
-            true => format!(
-                "Programs that use this crate call `{krate}::{name}::startup()` first in `main`.\n"
-            ),
+        let after = format!("{before}\n/// Checks that this process can use the GPU.\n{item}");
+        let checked = source::with_check(&after).filter(|_| is_extension && name == "gpu");
+        if is_extension && checked.is_none() {
             // `startup` would exit the process of Python.
-            false => format!(
+            self.next += &format!(
                 "Call `{name}::check()` in a function of the module; see \"Python wheels\" in docs/linking.md.\n"
-            ),
-        };
-        self.change(path, before, after);
-        Ok(())
+            );
+        } else if self.package.is_library() {
+            self.next += &format!(
+                "Programs that use this crate call `{guard}::startup()` first in `main`. In a workspace, `cudnn-guard init` \
+                 adds this call.\n"
+            );
+        }
+        self.change(path, before, checked.unwrap_or(after));
+        Ok(Some(guard))
     }
 }
 
@@ -229,11 +201,9 @@ fn module(keyword: &str, name: &str) -> String {
 
 /// Returns a module name that the text does not contain.
 fn module_name(text: &str) -> &'static str {
-    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-    if words.any(|word| word == "gpu") {
-        "gpu_guard"
-    } else {
-        "gpu"
+    match pattern(r"\bgpu\b").is_match(text) {
+        true => "gpu_guard",
+        false => "gpu",
     }
 }
 
@@ -241,9 +211,11 @@ fn includes_guard(text: &str) -> bool {
     text.contains("cudnn_guard.rs")
 }
 
-/// Returns `true` if a line contains a call of one of the guard's functions, or of another with such a name.
-fn calls_guard(text: &str) -> bool {
+/// Returns `true` if a line contains a call of one of the guard's functions, or of another with such a name, after this
+/// prefix.
+fn calls_guard(text: &str, prefix: &str) -> bool {
     let calls = "startup( check( check_version( check_thoroughly( available(".split(' ');
+    let calls: Vec<String> = calls.map(|call| format!("{prefix}{call}")).collect();
     let mut lines = text.lines().filter(|line| !line.contains("//"));
-    lines.any(|line| calls.clone().any(|call| line.contains(call)))
+    lines.any(|line| calls.iter().any(|call| line.contains(call)))
 }

@@ -1,14 +1,10 @@
 //! The dependencies and features in a manifest.
 
 use crate::cli::init::metadata::Package;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
 
 const NAME: &str = "cudnn-guard";
-
-pub fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<&'a Item> {
-    toml.get(table)?.get(name)
-}
 
 /// Adds cudnn-guard to the build dependencies, and for the guard to the dependencies with the feature `runtime`. Both have
 /// the same source. Entries with another name, or for some targets, are left alone.
@@ -18,8 +14,9 @@ pub fn add_dependencies(toml: &mut DocumentMut, package: &Package, guard: bool) 
     }
     const RUNTIME: &str = "dependencies";
     const BUILD: &str = "build-dependencies";
-    let existing = dependency(toml, RUNTIME, NAME).or(dependency(toml, BUILD, NAME));
-    let new = existing.map_or_else(default_source, source);
+    let mut tables = [RUNTIME, BUILD].into_iter();
+    let existing = tables.find_map(|table| toml.get(table)?.get(NAME));
+    let new = existing.map_or_else(|| default_source(package.dir()), source);
     let is_enabled = package.gate(&|name, feature| name == NAME && feature == "runtime");
     let needed: &[&str] = if guard { &[RUNTIME, BUILD] } else { &[BUILD] };
     for name in needed {
@@ -74,7 +71,7 @@ fn source(item: &Item) -> InlineTable {
 }
 
 /// Returns the version of this program. Until a version is published, it is the path of a clone.
-fn default_source() -> InlineTable {
+fn default_source(dir: &Path) -> InlineTable {
     let version = concat!(
         env!("CARGO_PKG_VERSION_MAJOR"),
         ".",
@@ -83,10 +80,36 @@ fn default_source() -> InlineTable {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
     // cargo puts `.cargo-ok` beside sources that it unpacked.
     let has = |name| repository.join(name).exists();
-    let is_clone = has(".git") && !has(".cargo-ok");
-    let (key, source) = match repository.to_str().filter(|_| is_clone) {
-        Some(path) => ("path", path),
-        None => ("version", version),
-    };
-    InlineTable::from_iter([(key, source)])
+    if has(".git") && !has(".cargo-ok") {
+        let path = relative(dir, repository);
+        return InlineTable::from_iter([("path", path.to_string_lossy().into_owned())]);
+    }
+    InlineTable::from_iter([("version", version)])
+}
+
+/// Returns the path from one directory to another.
+pub fn relative(from: &Path, to: &Path) -> PathBuf {
+    let pairs = from.components().zip(to.components());
+    let common = pairs.take_while(|(one, other)| one == other).count();
+    let up = from.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(to.components().skip(common)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_path_of_the_clone_is_relative() {
+        for (from, path) in [
+            ("/home/me/app", "../cudnn-guard"),
+            ("/home/me/work/app", "../../cudnn-guard"),
+            ("/home/me", "cudnn-guard"),
+            ("/home/me/cudnn-guard/target/app", "../.."),
+            ("/srv/app", "../../home/me/cudnn-guard"),
+        ] {
+            let found = relative(Path::new(from), Path::new("/home/me/cudnn-guard"));
+            assert_eq!(found, Path::new(path), "{from}");
+        }
+    }
 }

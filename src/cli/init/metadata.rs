@@ -1,6 +1,8 @@
 //! The packages of a workspace with their features, from `cargo metadata`.
 
 use crate::cli::init::refusal;
+use crate::model::pattern;
+use crate::system::files;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -9,6 +11,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// A package as cargo prints it, and the root of its workspace.
+#[derive(Clone)]
 pub struct Package(Value, PathBuf);
 
 /// Returns the members of the workspace that contains a directory.
@@ -53,9 +56,9 @@ pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
 }
 
 /// Returns the package whose manifest is in a directory.
-pub fn package(dir: &Path) -> Result<Package, String> {
-    let mut packages = packages(dir)?.into_iter();
+pub fn find<'a>(packages: &'a [Package], dir: &Path) -> Result<&'a Package, String> {
     let full = fs::canonicalize(dir).ok();
+    let mut packages = packages.iter();
     let package = packages.find(|package| fs::canonicalize(package.dir()).ok() == full);
     package.ok_or_else(|| no_crate(dir))
 }
@@ -105,6 +108,16 @@ impl Package {
         list(&self.0["dependencies"]).filter(|one| one["kind"].is_null())
     }
 
+    pub fn depends_on(&self, krate: &str) -> bool {
+        self.dependencies().any(|one| name(one) == krate)
+    }
+
+    /// Returns `true` if cargo passes what this package links to the build scripts of its programs.
+    pub fn links_cudnn(&self) -> bool {
+        let mut dependencies = list(&self.0["dependencies"]);
+        self.0["links"] == "cudnn" && dependencies.any(|one| name(one) == "cudnn-guard")
+    }
+
     /// Returns the names and source files of the targets of a kind: `bin`, `cdylib`, or `lib` for every library.
     pub fn targets(&self, kind: &str) -> Vec<(&str, PathBuf)> {
         let mut found = Vec::new();
@@ -117,6 +130,34 @@ impl Package {
             }
         }
         found
+    }
+
+    pub fn is_extension(&self) -> bool {
+        !self.targets("cdylib").is_empty()
+    }
+
+    /// Returns `true` if this is only a library for Rust.
+    pub fn is_library(&self) -> bool {
+        self.targets("bin").is_empty() && !self.is_extension()
+    }
+
+    /// Returns the path of the guard's functions in the library, as its programs write it.
+    pub fn guard(&self) -> Option<String> {
+        let library = self.targets("lib").pop();
+        let (krate, path) = library.filter(|_| !self.is_extension())?;
+        let krate = krate.replace('-', "_");
+        let text = files::read_to_string(&self.dir().join(path)).ok()?;
+        let include = r"(?:pub mod (\w+) \{\s*)?include!\([^;]*cudnn_guard\.rs";
+        let module = pattern(include).captures(&text)?.get(1);
+        Some(module.map_or(krate.clone(), |name| format!("{krate}::{}", name.as_str())))
+    }
+
+    /// Reads the files that match a pattern.
+    pub fn files(&self, pattern: &str) -> Vec<(PathBuf, String)> {
+        let dir = glob::Pattern::escape(&self.dir().to_string_lossy());
+        let paths = files::glob(&format!("{dir}/{pattern}")).unwrap_or_default();
+        let read = |path: PathBuf| Some((path.clone(), files::read_to_string(&path).ok()?));
+        paths.into_iter().filter_map(read).collect()
     }
 
     /// Returns `true` if a dependency has another name in the manifest, or is only for some targets.
@@ -157,7 +198,7 @@ impl Package {
     }
 
     /// Returns a feature and those that it enables in this package.
-    fn closure<'a>(&'a self, feature: &'a str) -> BTreeSet<&'a str> {
+    pub fn closure<'a>(&'a self, feature: &'a str) -> BTreeSet<&'a str> {
         let (mut found, mut open) = (BTreeSet::new(), vec![feature]);
         while let Some(feature) = open.pop() {
             if self.has_feature(feature) && found.insert(feature) {

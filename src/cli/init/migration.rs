@@ -1,78 +1,47 @@
 //! The calls of cudnn-guard that replace those of another tool in a build script, from docs/migration.md.
 
-use crate::cli::init::recipe;
 use crate::model::pattern;
 use regex_lite::escape;
 use std::path::Path;
 
 const PAGE: &str = include_str!("../../../docs/migration.md");
 
-/// The tools that compile kernels in build scripts: the name, a text that every script with the tool contains, and the
-/// call that begins a compilation.
-const TOOLS: [(&str, &str, &str); 4] = [
-    ("cudaforge", "cudaforge", "KernelBuilder::new("),
-    ("bindgen_cuda", "bindgen_cuda", "Builder::default("),
-    ("cc", ".cuda(true)", ".cuda(true)"),
-    ("nvcc", "\"nvcc\"", "\"nvcc\""),
+/// The sections of docs/migration.md, each with a text that every script contains to which it applies.
+const TOOLS: [(&str, &str); 5] = [
+    ("cudaforge", "cudaforge"),
+    ("bindgen_cuda", "bindgen_cuda"),
+    ("cc", ".cuda(true)"),
+    ("nvcc", "\"nvcc\""),
+    ("fixed paths", ""),
 ];
 
-/// A row of a table that applies to a script.
-#[derive(Debug, PartialEq)]
-struct Row {
-    /// The line of the script that uses the option first.
-    line: usize,
-    option: String,
-    here: String,
-}
-
-/// The kernels that a script compiles with another tool.
-pub struct Kernels {
-    tool: &'static str,
-    line: usize,
-    rows: Vec<Row>,
-}
-
-/// Returns `None` if the script uses none of the tools.
-pub fn find(script: &str) -> Option<Kernels> {
+/// Formats the rows of the sections that apply to a script. Empty if none does.
+pub fn text(script: &str, path: &Path) -> String {
     let lines = (1..).zip(script.lines());
     let is_code = |(_, line): &(usize, &str)| !line.trim_start().starts_with("//");
     let code: Vec<(usize, &str)> = lines.filter(is_code).collect();
-    let first = |text: &str| code.iter().find(|(_, line)| line.contains(text));
-    let is_used = |(_, mark, _): &(&str, &str, &str)| first(mark).is_some();
-    let (tool, mark, start) = TOOLS.into_iter().find(is_used)?;
-    let (line, _) = first(start).or(first(mark))?;
-    Some(Kernels {
-        tool,
-        line: *line,
-        rows: rows(tool, &code),
-    })
-}
-
-impl Kernels {
-    /// Formats the place of the kernels, the rows, and for a script without a guard the lines around the calls.
-    pub fn text(&self, path: &Path, has_guard: bool) -> String {
-        let mut text = format!(
-            "{}:{}: this script compiles kernels with {}, and init does not change these calls. The equivalent calls of \
-             cudnn-guard, from docs/migration.md:\n\n",
-            path.display(),
-            self.line,
-            self.tool
+    let mut text = String::new();
+    for (tool, mark) in TOOLS {
+        let is_used = code.iter().any(|(_, line)| line.contains(mark));
+        let rows = rows(tool, &code);
+        let Some(first) = rows.iter().map(|(line, _)| line).min().filter(|_| is_used) else {
+            continue;
+        };
+        text += &format!(
+            "{}:{first}: this script uses {tool}, and init does not change these calls. The equivalent calls of \
+             cudnn-guard, from docs/migration.md, belong in the new block:\n\n",
+            path.display()
         );
-        for Row { line, option, here } in &self.rows {
-            text += &format!("  line {line}: {option}\n    {here}\n");
+        for (line, row) in &rows {
+            text += &format!("  line {line}: {row}\n");
         }
-        if !has_guard {
-            text += &format!(
-                "\nThese calls belong in a block like this:\n\n{}",
-                recipe::KERNELS.build()
-            );
-        }
-        text + "\nFor differences that a successful build does not show, see \"What changes silently\" in docs/migration.md.\n"
+        text += "\nFor differences that a successful build does not show, see \"What changes silently\" in docs/migration.md.\n";
     }
+    text
 }
 
-/// Returns the rows of a tool's table whose options occur in the code.
-fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<Row> {
+/// Returns the rows of a tool's table whose options occur in the code, with the first line in which they do.
+fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<(usize, String)> {
     let mut sections = PAGE.split("\n## ");
     let section = sections.find(|section| section.starts_with(&format!("From {tool} ")));
     let mut rows = Vec::new();
@@ -86,19 +55,16 @@ fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<Row> {
         let words = words(option);
         let is_used = |line: &str| words.iter().any(|word| contains_word(line, word));
         let mut used = code.iter().filter(|(_, line)| is_used(line));
-        if let Some((line, _)) = used.next() {
-            rows.push(Row {
-                line: *line,
-                option: option.clone(),
-                here: here.clone(),
-            });
-        }
+        rows.extend(
+            used.next()
+                .map(|(line, _)| (*line, format!("{option}\n    {here}"))),
+        );
     }
     rows
 }
 
 /// Returns the words by which a script uses the options in a cell: functions with their parenthesis, flags without their
-/// values, and directives.
+/// values, directives and paths.
 fn words(cell: &str) -> Vec<&str> {
     let mut words = Vec::new();
     for code in cell.split('`').skip(1).step_by(2) {
@@ -107,12 +73,14 @@ fn words(cell: &str) -> Vec<&str> {
             continue;
         }
         for word in code.split(' ') {
-            let end = match word {
-                _ if word.starts_with('-') => word.find('='),
-                _ if word.starts_with("rustc-") || word.starts_with("rerun-") => word.find('/'),
-                _ => continue,
-            };
-            words.push(&word[..end.unwrap_or(word.len())]);
+            if word.starts_with('-') {
+                words.push(word.split('=').next().unwrap_or_default());
+            } else if ["/", "rustc-", "rerun-"]
+                .iter()
+                .any(|start| word.starts_with(start))
+            {
+                words.push(word);
+            }
         }
     }
     words
@@ -122,8 +90,9 @@ fn words(cell: &str) -> Vec<&str> {
 /// with one capital letter directly.
 fn contains_word(line: &str, word: &str) -> bool {
     let is_open = word.ends_with(['(', '=']) || ["-D", "-I", "-L"].contains(&word);
-    let end = if is_open { "" } else { r"(?:[^\w-]|$)" };
-    pattern(&format!(r"(?:^|\W){}{end}", escape(word))).is_match(line)
+    let end = if is_open { "" } else { r"(?:[^\w/.-]|$)" };
+    let word = escape(word).replace("local/cuda", r"local/cuda(?:-[\d.]+)?");
+    pattern(&format!(r"(?:^|\W){word}{end}")).is_match(line)
 }
 
 #[cfg(test)]

@@ -34,9 +34,9 @@ pub fn command() -> Command {
         .about("Add cudnn-guard to a crate [default: only show the changes]")
         .after_help(
             "Examples:\n  cudnn-guard init\n  cudnn-guard init crates/app\n  cudnn-guard init --check\n  cudnn-guard init --write\n\n\
-             The changes depend on whether the crate uses cudarc, candle or ort, and on the features that enable \
-             CUDA. If a build script compiles kernels with cudaforge, bindgen_cuda, cc or nvcc, the equivalent \
-             calls of cudnn-guard are listed.\n\n\
+             The changes depend on whether the crate uses cudarc, candle or ort, its own kernels, or a library of \
+             the workspace that does, and on the features that enable CUDA. If a build script compiles kernels with cudaforge, \
+             bindgen_cuda, cc or nvcc, or contains paths of CUDA, the equivalent calls of cudnn-guard are listed.\n\n\
              Exit codes:\n  0   done, or nothing to do\n  1   not possible, or with --check: the guard is incomplete\n  2   invalid command line",
         )
         .arg(terminal::flag("write", "Apply the changes"))
@@ -55,10 +55,13 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 /// Returns the message.
 fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
     let dir = arguments.get_one::<PathBuf>("dir").expect("the default");
-    if let Some(commands) = workspace::commands(dir, arguments)? {
-        return Ok(commands);
+    let packages = metadata::packages(dir)?;
+    let package = metadata::find(&packages, dir);
+    // The root of a workspace may contain no crate.
+    if package.is_err() && dir.join("Cargo.toml").exists() && !packages.is_empty() {
+        return workspace::commands(&packages, arguments);
     }
-    let files = CrateFiles::read(dir)?;
+    let files = CrateFiles::read(dir, package?, &packages)?;
     let argument = workspace::argument(dir);
     if files.is_complete() {
         Ok("This crate already uses cudnn-guard.\n".to_string())
@@ -83,21 +86,20 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
 
 /// Formats the changes like `diff -u`.
 fn preview(argument: &str, files: &CrateFiles) -> String {
-    let mut text = files.usage.recipe.reason.to_string();
+    let mut text = format!("{}\n", files.usage.recipe.reason());
     for change in &files.changes {
         let name = change.path.display().to_string();
         let diff = similar::TextDiff::from_lines(&change.before, &change.after);
-        let old = if change.before.is_empty() {
-            "/dev/null"
-        } else {
-            &name
+        let old = match change.before.is_empty() {
+            true => "/dev/null",
+            false => &name,
         };
         text += &format!("\n{}", diff.unified_diff().header(old, &name));
     }
     text + &format!(
         "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{argument}`\n"
     ) + &files.next
-        + &profile(files)
+        + &notes(files)
 }
 
 fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
@@ -117,16 +119,21 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
     Ok(format!(
         "{text}{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n{}",
         files.next,
-        profile(files)
+        notes(files)
     ))
 }
 
-/// Returns the sentence about a cheaper profile for the guard of a program.
-fn profile(files: &CrateFiles) -> String {
+/// Returns the sentences about a dependency on a clone, and about a cheaper profile for the guard of a program.
+fn notes(files: &CrateFiles) -> String {
     let (package, root) = (&files.package, files.package.workspace_root());
-    let is_library = ["bin", "cdylib"].map(|kind| package.targets(kind).is_empty()) == [true; 2];
-    if is_library || !files.has_guard {
-        return String::new();
+    let mut text = String::new();
+    let mut changes = files.changes.iter();
+    if changes.any(|change| change.after.contains("cudnn-guard = { path = ")) {
+        text += "The dependency cudnn-guard is the clone on this machine. To build this crate on another machine, put a clone at \
+                 the same path there, or use a published version\n";
+    }
+    if package.is_library() || !files.has_guard {
+        return text;
     }
     let manifest = match root == package.dir() {
         true => "Cargo.toml".to_string(),
@@ -135,7 +142,7 @@ fn profile(files: &CrateFiles) -> String {
             root.join("Cargo.toml").display()
         ),
     };
-    format!(
+    text + &format!(
         "To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
          `codegen-units = 1` to {manifest}\n"
     )

@@ -1,101 +1,116 @@
-//! The lines for a build script, depending on how the crate uses cuDNN.
+//! The lines for a build script, depending on how the crate uses CUDA, from docs/linking.md.
 
-/// The way in which a crate uses cuDNN. The texts are also in README.md and docs/linking.md, which a test compares.
-pub struct Recipe {
-    /// The sentence above the changes.
-    pub reason: &'static str,
-    /// The lines in the call of `build`.
-    lines: &'static str,
+pub const PAGE: &str = include_str!("../../../docs/linking.md");
+
+const START: &str = "    cudnn_guard::build(|| {\n";
+
+/// The way in which a crate uses CUDA and cuDNN.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Recipe {
+    #[default]
+    Linked,
+    Cuda,
+    Python,
+    Cudarc,
+    CudarcCuda,
+    Candle,
+    CandleCuda,
+    Ort,
+    Above,
+    Call,
 }
 
 impl Recipe {
-    /// Returns the lines for `main` of the build script.
-    pub fn build(&self) -> String {
-        format!("    cudnn_guard::build(|| {{\n{}    }});\n", self.lines)
+    /// Returns the sentence above the changes.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Linked => {
+                "The program will be linked with CUDA and cuDNN. `.link(cudnn_guard::Link::Lazy)` lets it start without them."
+            }
+            Self::Cuda => {
+                "This crate uses CUDA and does not use cuDNN. The guard checks the driver, the GPU and the kernels."
+            }
+            Self::Python => {
+                "The Python module will use the cuDNN of NVIDIA's wheel in the same site-packages directory."
+            }
+            Self::Cudarc => {
+                "This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDNN that cudarc opens."
+            }
+            Self::CudarcCuda => {
+                "This crate uses cudarc without its feature `cudnn`. The guard checks the driver and the GPU."
+            }
+            Self::Candle => {
+                "This crate uses candle, which is linked with cuDNN and six other libraries. \
+                 `.link(cudnn_guard::Link::Lazy)` lets the program start without them."
+            }
+            Self::CandleCuda => {
+                "This crate uses candle without its feature `cudnn`. candle links six CUDA libraries. The guard checks \
+                 the driver and the GPU."
+            }
+            Self::Ort => "This crate uses ort, whose onnxruntime opens cuDNN at run time.",
+            Self::Above => {
+                "A dependency of this crate links cuDNN. cargo does not pass on its rpath, so this build script adds the rpath."
+            }
+            Self::Call => "A dependency of this crate contains the guard, which the program calls.",
+        }
+    }
+
+    /// Returns the lines in the call of `build`.
+    fn lines(self) -> &'static str {
+        let heading = match self {
+            Self::Linked => "# Your own code\n",
+            Self::Cuda => "# CUDA without cuDNN\n",
+            Self::Python => "# Python wheels\n",
+            Self::Cudarc => "# cudarc\n",
+            Self::CudarcCuda => "# cudarc without cuDNN\n",
+            Self::Candle => "# candle\n",
+            Self::CandleCuda => "# candle without cuDNN\n",
+            Self::Ort => "# ort\n",
+            Self::Above => "# Library crates,",
+            Self::Call => return "",
+        };
+        let section = PAGE.split_once(heading);
+        let block = section.and_then(|(_, section)| section.split_once(START));
+        let lines = block.and_then(|(_, block)| block.split_once("    });\n"));
+        lines.map_or("", |(lines, _)| lines)
+    }
+
+    /// Returns the lines for `main` of the build script, which also compile these kernels.
+    pub fn build(self, kernels: Option<&str>) -> String {
+        let line =
+            |files| format!("gpu.kernels().files({files:?}).compile(\"kernels\")?;\n        ");
+        let kernels = kernels.filter(|_| [Self::Linked, Self::Cuda].contains(&self));
+        let guard = kernels.map_or(String::new(), line) + "gpu.guard()";
+        format!(
+            "{START}{}    }});\n",
+            self.lines().replace("gpu.guard()", &guard)
+        )
+    }
+
+    pub fn writes_guard(self) -> bool {
+        ![Self::Above, Self::Call].contains(&self)
     }
 }
 
-/// The crate itself links cuDNN.
-pub const LINKED: Recipe = Recipe {
-    reason: "The program will be linked with CUDA and cuDNN. `.link(cudnn_guard::Link::Lazy)` lets it start without them.\n",
-    lines: "        let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").cudnn(\">=9.1, <10\").probe()?;
-        gpu.link();
-        gpu.guard().write()
-",
-};
-
-/// The crate uses cudarc, which opens cuDNN.
-pub const CUDARC: Recipe = Recipe {
-    reason: "This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDNN that cudarc opens.\n",
-    lines: "        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
-        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
-        gpu.guard().loader(cudnn_guard::Loader::Cudarc).write()
-",
-};
-
-/// The crate uses candle, which links further libraries.
-pub const CANDLE: Recipe = Recipe {
-    reason: "This crate uses candle, which is linked with cuDNN and six other libraries. `.link(cudnn_guard::Link::Lazy)` lets \
-             the program start without them.\n",
-    lines:
-        "        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
-        let gpu = cudnn_guard::Config::new().cudnn(\">=9.1, <10\").libs(libs).probe()?;
-        gpu.link();
-        gpu.guard().write()
-",
-};
-
-/// The crate uses candle without cuDNN.
-pub const CANDLE_CUDA: Recipe = Recipe {
-    reason: "This crate uses candle without its feature `cudnn`. candle links six CUDA libraries. The guard checks the driver and \
-             the GPU.\n",
-    lines:
-        "        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
-        let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").libs(libs).probe()?;
-        gpu.link();
-        gpu.guard().write()
-",
-};
-
-/// The crate uses ort, whose onnxruntime opens cuDNN.
-pub const ORT: Recipe = Recipe {
-    reason: "This crate uses ort, whose onnxruntime opens cuDNN at run time.\n",
-    lines: "        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
-        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
-        gpu.guard().loader(cudnn_guard::Loader::Dlopen).write()
-",
-};
-
-/// The crate depends on a crate that links cuDNN.
-pub const ABOVE: Recipe = Recipe {
-    reason: "A dependency of this crate links cuDNN. cargo does not pass on its rpath, so this build script adds the rpath.\n",
-    lines: "        cudnn_guard::Linked::from_dep(\"cudnn\")?.link();
-        Ok(())
-",
-};
-
-/// The crate does not use cuDNN, only kernels, which another tool compiles.
-pub const KERNELS: Recipe = Recipe {
-    reason: "This crate compiles kernels and does not use cuDNN.\n",
-    lines: "        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
-        Ok(())
-",
-};
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::Recipe::*;
 
     #[test]
-    fn the_documentation_has_the_same_lines() {
-        let linking = include_str!("../../../docs/linking.md");
-        for recipe in [CUDARC, CANDLE, ORT, ABOVE] {
-            assert!(linking.contains(&recipe.build()), "{}", recipe.build());
+    fn each_section_has_lines() {
+        for recipe in [Linked, Python, Cudarc, Candle, Ort] {
+            assert!(recipe.lines().contains(".cudnn("), "{recipe:?}");
         }
-        // The README also has a line for kernels.
-        let readme = include_str!("../../../README.md");
-        for line in LINKED.build().lines() {
-            assert!(readme.contains(line), "{line}");
+        for recipe in [Cuda, CudarcCuda, CandleCuda] {
+            assert!(!recipe.lines().contains(".cudnn("), "{recipe:?}");
+            assert!(recipe.lines().contains("gpu.guard()"), "{recipe:?}");
         }
+        assert!(Above.lines().contains("from_dep"));
+    }
+
+    #[test]
+    fn the_readme_has_the_same_lines() {
+        let readme = include_str!("../../../README.md").replace("  // if any", "");
+        assert!(readme.contains(&Linked.build(Some("src/kernels/*.cu"))));
     }
 }

@@ -1,5 +1,6 @@
 //! Insertion of lines into the `main` of a Rust source file, if it has the usual form.
 
+use crate::cli::init::recipe;
 use crate::model::pattern;
 use std::ops::Range;
 
@@ -27,6 +28,15 @@ pub fn with_statements(text: &str, statements: &str) -> Option<String> {
 pub fn with_item(text: &str, item: &str) -> Option<String> {
     let (before, after) = text.split_at(find_main(text)?.start);
     Some(format!("{before}{item}\n{after}"))
+}
+
+/// Returns the text with the function `check` from docs/linking.md in its Python module, if that is a Rust module.
+pub fn with_check(text: &str) -> Option<String> {
+    let (_, check) = recipe::PAGE.split_once("mod fastconv {\n")?;
+    let (check, _) = check.split_once("}\n```")?;
+    let module = pattern(r"#\[(?:pyo3::)?pymodule\]\n(?:pub )?mod \w+ \{\n").find(text)?;
+    let (before, after) = text.split_at(module.end());
+    (!text.contains("fn check(")).then(|| format!("{before}{check}\n{after}"))
 }
 
 #[cfg(test)]

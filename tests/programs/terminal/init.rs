@@ -40,6 +40,18 @@ fn command(dir: &Path, more: &[&str]) -> Command {
     command
 }
 
+/// Replaces the path of a crate, and the relative path of this repository, which depends on the target directory.
+fn without_paths(text: &str, dir: &Path) -> String {
+    let start = "cudnn-guard = { path = \"";
+    let (_, path) = text.split_once(start).expect("a dependency");
+    let (path, _) = path.split_once('"').expect("a path");
+    assert!(Path::new(path).is_relative(), "{path}");
+    let found = dir.join(path).canonicalize().expect("a path");
+    assert_eq!(Some(found), repository().canonicalize().ok());
+    let text = text.replace(&format!("{start}{path}"), &format!("{start}CLONE"));
+    text.replace(dir.to_str().expect("text"), "DIR")
+}
+
 fn read(dir: &Path, path: &str) -> String {
     fs::read_to_string(dir.join(path)).expect("a file")
 }
@@ -92,11 +104,10 @@ This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDN
  }
 
 No files were changed. To apply these changes, run `cudnn-guard init --write DIR`
+The dependency cudnn-guard is the clone on this machine. To build this crate on another machine, put a clone at the same path there, or use a published version
 To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with `codegen-units = 1` to Cargo.toml
 ";
-    let expected = expected.replace("CLONE", repository().to_str().expect("text"));
-    let shown = shown.replace(dir.to_str().expect("text"), "DIR");
-    assert_eq!(shown, expected);
+    assert_eq!(without_paths(&shown, &dir), expected);
     assert_eq!(read(&dir, "Cargo.toml"), before);
     assert!(!dir.join("build.rs").exists());
 
@@ -105,6 +116,8 @@ To make the guard smaller and a release build faster, add `[profile.release.pack
         written.stdout,
         "  ✓ Cargo.toml\n  ✓ build.rs\n  ✓ src/main.rs\n\n\
          Next: run `cargo run`. To see what a build finds on this machine, run `cudnn-guard doctor`\n\
+         The dependency cudnn-guard is the clone on this machine. To build this crate on another machine, put a clone at \
+         the same path there, or use a published version\n\
          To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
          `codegen-units = 1` to Cargo.toml\n"
     );
@@ -153,6 +166,16 @@ fn the_lines_depend_on_the_dependencies_of_the_crate() {
     }
 }
 
+/// cargo runs no build script if the manifest says so.
+#[test]
+fn a_package_without_a_build_script_gets_one() {
+    let dir = package("without", "build = false\n");
+    init(&dir, &[]).says("-build = false\n");
+    init(&dir, &["--write"]).exits_with(0);
+    assert!(!read(&dir, "Cargo.toml").contains("build = false"));
+    init(&dir, &["--check"]).exits_with(0);
+}
+
 #[test]
 fn existing_code_stays() {
     let dir = package(
@@ -166,9 +189,7 @@ fn existing_code_stays() {
     );
     file(&dir, "src/bin/other.rs", "#[x::main]\nasync fn main() {}\n");
     file(&dir, "src/bin/notes.txt", "");
-    init(&dir, &["--write"]).exits_with(0).says(
-        "cudaforge compiles kernels in the build script. docs/migration.md lists the equivalent options of cudnn-guard.\n",
-    );
+    init(&dir, &["--write"]).exits_with(0);
     let build = read(&dir, "make.rs");
     let start = "use x;\n\nfn main() -> Result<(), x::Error> {\n    cudnn_guard::build(|| {\n";
     assert!(build.starts_with(start), "{build}");
@@ -180,9 +201,9 @@ fn existing_code_stays() {
     );
 }
 
-/// A crate that only compiles kernels gets no guard, and its script stays.
+/// The calls that compile kernels stay.
 #[test]
-fn a_script_that_compiles_kernels_gets_the_equivalent_calls() {
+fn a_script_that_compiles_kernels_gets_the_guard_and_the_equivalent_calls() {
     let dir = package(
         "kernels",
         "\n[build-dependencies]\n# Ours.\nanyhow = \"1\"\ncudaforge = \"0.1\"\n",
@@ -194,21 +215,42 @@ fn a_script_that_compiles_kernels_gets_the_equivalent_calls() {
          let output = KernelBuilder::new().source_dir(\"src\").with_cutlass(None).build_ptx()?;\n    \
          output.write(\"src/kernels.rs\")\n}\n",
     );
-    let shown = init(&dir, &[]).stdout;
-    let shown = shown.replace(dir.to_str().expect("text"), "DIR");
+    let shown = without_paths(&init(&dir, &[]).stdout, &dir);
     let expected = "\
-This crate compiles kernels and does not use cuDNN.
+This crate uses CUDA and does not use cuDNN. The guard checks the driver, the GPU and the kernels.
 
 --- Cargo.toml
 +++ Cargo.toml
-@@ -7,3 +7,4 @@
+@@ -7,3 +7,7 @@
  # Ours.
  anyhow = \"1\"
  cudaforge = \"0.1\"
 +cudnn-guard = { path = \"CLONE\" }
++
++[dependencies]
++cudnn-guard = { path = \"CLONE\", default-features = false, features = [\"runtime\"] }
 
+--- build.rs
++++ build.rs
+@@ -1,6 +1,11 @@
+ use cudaforge::KernelBuilder;
+ 
+ fn main() -> cudaforge::Result<()> {
++    cudnn_guard::build(|| {
++        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
++        gpu.link();
++        gpu.guard().write()
++    });
+     let output = KernelBuilder::new().source_dir(\"src\").with_cutlass(None).build_ptx()?;
+     output.write(\"src/kernels.rs\")
+ }
+
+--- src/main.rs
+";
+    assert!(shown.starts_with(expected), "{shown}");
+    let expected = "
 No files were changed. To apply these changes, run `cudnn-guard init --write DIR`
-build.rs:4: this script compiles kernels with cudaforge, and init does not change these calls. The equivalent calls of cudnn-guard, from docs/migration.md:
+build.rs:4: this script uses cudaforge, and init does not change these calls. The equivalent calls of cudnn-guard, from docs/migration.md, belong in the new block:
 
   line 4: `KernelBuilder::new()`
     `gpu.kernels()`
@@ -219,22 +261,12 @@ build.rs:4: this script compiles kernels with cudaforge, and init does not chang
   line 4: `build_ptx()?.write(out.join(\"ptx.rs\"))`
     `module(\"ptx\").ptx()`
 
-These calls belong in a block like this:
-
-    cudnn_guard::build(|| {
-        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
-        Ok(())
-    });
-
 For differences that a successful build does not show, see \"What changes silently\" in docs/migration.md.
 ";
-    let clone = repository().to_str().expect("text").to_string();
-    assert_eq!(shown, expected.replace("CLONE", &clone));
-    let files = || ["build.rs", "src/main.rs"].map(|path| read(&dir, path));
-    let before = files();
+    assert!(shown.contains(expected), "{shown}");
     init(&dir, &["--write"]).exits_with(0);
-    assert_eq!(files(), before);
-    assert!(!read(&dir, "Cargo.toml").contains("features = "));
+    assert!(read(&dir, "build.rs").contains("KernelBuilder::new()"));
+    init(&dir, &["--check"]).exits_with(0);
 }
 
 /// A crate that also uses cuDNN gets the guard, before the calls that compile kernels.
@@ -247,9 +279,8 @@ fn a_script_that_compiles_kernels_of_a_crate_with_cudnn_writes_the_guard() {
     let build = "    bindgen_cuda::Builder::default().build_lib(\"libadd.a\");\n}\n";
     file(&dir, "build.rs", &format!("fn main() {{\n{build}"));
     init(&dir, &["--write"])
-        .says("build.rs:2: this script compiles kernels with bindgen_cuda, and ")
-        .says("  line 2: `build_lib(\"libmoe.a\")` and lines for cargo\n    `compile(\"moe\")`\n")
-        .does_not_say("a block like this");
+        .says("build.rs:2: this script uses bindgen_cuda, and ")
+        .says("  line 2: `build_lib(\"libmoe.a\")` and lines for cargo\n    `compile(\"moe\")`\n");
     let start = "fn main() {
     cudnn_guard::build(|| {
         let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
@@ -291,7 +322,7 @@ fn a_library_gets_the_guard_for_programs_that_use_it() {
     file(&dir, "src/lib.rs", "pub fn gpu() {}\n");
     init(&dir, &["--write"])
         .exits_with(0)
-        .says("Programs that use this crate call `some_library::gpu_guard::startup()` first in `main`.\n")
+        .says("Programs that use this crate call `some_library::gpu_guard::startup()` first in `main`. In a workspace, `cudnn-guard init` adds this call.\n")
         .says("Next: run `cargo build`. To see what a build finds on this machine, run `cudnn-guard doctor`\n")
         .does_not_say("codegen-units");
     let library = read(&dir, "src/lib.rs");
@@ -306,7 +337,6 @@ fn a_crate_that_is_not_understood_is_not_changed() {
     let empty = folder("init/empty");
     let workspace = folder("init/workspace");
     file(&workspace, "Cargo.toml", "[workspace]\n");
-    let without = package("without", "build = false\n");
     let odd = package("odd", "");
     file(&odd, "src/main.rs", "program! {}\n");
     let no_crate = "`DIR` does not contain the Cargo.toml of a crate\n  \
@@ -315,11 +345,6 @@ fn a_crate_that_is_not_understood_is_not_changed() {
         (&outside, no_crate),
         (&empty, no_crate),
         (&workspace, no_crate),
-        (
-            &without,
-            "`DIR/Cargo.toml` has `build = false`, but a build script has to write the guard\n  \
-             = help: remove that line, and run the same command again\n",
-        ),
         (
             &odd,
             "`DIR/src/main.rs` has no `fn main()` at the beginning of a line\n  \

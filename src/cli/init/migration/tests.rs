@@ -1,9 +1,13 @@
 use super::*;
 
-fn options(script: &str) -> Vec<(usize, String)> {
-    let kernels = find(script).expect("a tool");
-    let rows = kernels.rows.into_iter();
-    rows.map(|row| (row.line, row.option)).collect()
+/// Returns the lines of a script with the options in them, and the first line of the text.
+fn options(script: &str) -> (String, Vec<(usize, String)>) {
+    let text = text(script, Path::new("build.rs"));
+    let (head, rows) = text.split_once('\n').expect("a tool");
+    let rows = rows.lines().filter_map(|line| line.strip_prefix("  line "));
+    let rows = rows.map(|row| row.split_once(": ").expect("an option"));
+    let rows = rows.map(|(line, option)| (line.parse().expect("a number"), option.to_string()));
+    (head.to_string(), rows.collect())
 }
 
 #[test]
@@ -17,29 +21,19 @@ fn main() -> cudaforge::Result<()> {
         .build_lib(out)
 }
 ";
-    let kernels = find(script).expect("a tool");
-    assert_eq!((kernels.tool, kernels.line), ("cudaforge", 4));
-    let row = |line, option: &str, here: &str| Row {
-        line,
-        option: option.into(),
-        here: here.into(),
-    };
-    assert_eq!(
-        kernels.rows,
-        [
-            row(4, "`KernelBuilder::new()`", "`gpu.kernels()`"),
-            row(
-                5,
-                "`with_compute_override(\"sm90_*.cu\", 90)`, `with_compute_override_arch(\"sm90_*.cu\", \"90a\")`",
-                "`exclude(\"sm90_*.cu\")`, and a second `gpu.kernels().files(\"src/sm90_*.cu\").archs([\"90a\"]).compile(\"sm90\")`"
-            ),
-            row(
-                6,
-                "`build_lib(out.join(\"libmoe.a\"))` and five lines for cargo",
-                "`compile(\"moe\")`"
-            ),
-        ]
-    );
+    let expected = "\
+build.rs:4: this script uses cudaforge, and init does not change these calls. The equivalent calls of cudnn-guard, from docs/migration.md, belong in the new block:
+
+  line 4: `KernelBuilder::new()`
+    `gpu.kernels()`
+  line 5: `with_compute_override(\"sm90_*.cu\", 90)`, `with_compute_override_arch(\"sm90_*.cu\", \"90a\")`
+    `exclude(\"sm90_*.cu\")`, and a second `gpu.kernels().files(\"src/sm90_*.cu\").archs([\"90a\"]).compile(\"sm90\")`
+  line 6: `build_lib(out.join(\"libmoe.a\"))` and five lines for cargo
+    `compile(\"moe\")`
+
+For differences that a successful build does not show, see \"What changes silently\" in docs/migration.md.
+";
+    assert_eq!(text(script, Path::new("build.rs")), expected);
 }
 
 #[test]
@@ -61,14 +55,53 @@ fn each_tool_has_a_table() {
             &["Command::new", "-ptx", "-ptx", "-I dir"],
         ),
     ] {
-        assert_eq!(find(script).expect("a tool").tool, tool);
-        let found = options(script);
+        let (head, found) = options(script);
+        let start = format!("build.rs:1: this script uses {tool}, ");
+        assert!(head.starts_with(&start), "{head}");
         assert_eq!(found.len(), expected.len(), "{found:?}");
         for ((_, option), expected) in found.iter().zip(expected) {
             assert!(option.contains(expected), "{option}");
         }
     }
-    assert!(find("fn main() {}\n").is_none());
+    assert_eq!(text("fn main() {}\n", Path::new("")), "");
+}
+
+#[test]
+fn fixed_paths_and_another_search_are_replaced() {
+    let script = "\
+println!(\"cargo:rustc-link-search=native=/usr/local/cuda-12.4/lib64\");
+println!(\"cargo:rustc-link-lib=dylib=cudnn\");
+cc::Build::new().include(\"/usr/local/cuda/include\").compile(\"a\");
+let root = \"/usr/local/cuda\";
+let dirs = find_cuda_lib_dirs();
+";
+    let (head, rows) = options(script);
+    assert!(
+        head.starts_with("build.rs:1: this script uses fixed paths, "),
+        "{head}"
+    );
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(line, option)| (*line, option.as_str()))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (1, "`/usr/local/cuda/lib64`, `find_cuda_lib_dirs()`"),
+            (3, "`/usr/local/cuda/include`, for bindgen or cc"),
+            (4, "`/usr/local/cuda`, `find_cuda_root()`, `read_env()`"),
+            (
+                2,
+                "`rustc-link-lib=cudnn`, `rustc-link-lib=dylib=cudnn`, `rustc-link-lib=cudart`"
+            ),
+        ]
+    );
+    for script in [
+        "x(\"cargo:rustc-link-search={out}\");",
+        "// /usr/local/cuda/lib64",
+    ] {
+        assert_eq!(text(script, Path::new("")), "");
+    }
 }
 
 #[test]

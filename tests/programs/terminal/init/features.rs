@@ -12,7 +12,6 @@ fn a_crate_that_uses_only_the_cpu_is_left_alone() {
     for (krate, feature, more) in [
         ("candle-core", "cudnn", "candle-nn = \"0.11\""),
         ("ort", "cuda", ""),
-        ("cudarc", "cudnn", ""),
     ] {
         let dir = package(
             "cpu",
@@ -35,7 +34,7 @@ fn a_crate_that_uses_only_the_cpu_is_left_alone() {
     }
 }
 
-/// A feature stands for the crate's own code or kernels, unless it only enables cudarc.
+/// A feature stands for the crate's own code or kernels. cudarc uses CUDA without any feature.
 #[test]
 fn the_guard_is_behind_the_features_of_the_crate() {
     // The features, the dependencies, and the gate.
@@ -43,7 +42,7 @@ fn the_guard_is_behind_the_features_of_the_crate() {
         r#"cuda = [] | candle-core = "0.11" | feature = "cuda""#,
         r#"cudnn = [] | ort = "2" | feature = "cudnn""#,
         r#"cudnn = [] | cudarc = "0.19" | feature = "cudnn""#,
-        r#"cuda = [] | cudarc = "0.19" | "#,
+        r#"cuda = ["dep:cudarc"] | cudarc = { version = "0.19", optional = true } | feature = "cuda""#,
         r#"fast = [] | candle-core = "0.11" | "#,
         r#"cuda = [] | | feature = "cuda""#,
         r#"cuda11 = ["candle-core/cudnn"]; cuda12 = ["candle-core/cudnn"] | candle-core = "0.11" | any(feature = "cuda11", feature = "cuda12")"#,
@@ -72,15 +71,93 @@ fn the_guard_is_behind_the_features_of_the_crate() {
     }
 }
 
-/// Kernels of a crate without cuDNN stay as they are.
+/// cudarc opens only the driver's library then.
 #[test]
-fn a_crate_without_cudnn_gets_no_guard_for_its_kernels() {
+fn cudarc_without_cudnn_gets_a_guard_of_the_driver() {
     let dir = package("no-cudnn", "\n[dependencies]\ncudarc = \"0.19\"\n");
-    let script = "fn main() {\n    std::process::Command::new(\"nvcc\").status().unwrap();\n}\n";
-    file(&dir, "build.rs", script);
-    init(&dir, &["--write"]).says("\nbuild.rs:2: this script compiles kernels with nvcc, ");
-    assert_eq!(read(&dir, "build.rs"), script);
-    assert!(!read(&dir, "src/main.rs").contains("gpu"));
+    file(&dir, "src/kernel.cu", "__global__ void add() {}\n");
+    let reason = "This crate uses cudarc without its feature `cudnn`. The guard checks the driver and the GPU.\n\n";
+    init(&dir, &[]).exits_with(0).says(reason);
+    init(&dir, &["--write"]).exits_with(0);
+    let block = "    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().link(cudnn_guard::Link::Runtime).probe()?;
+        gpu.guard().write()
+    });
+";
+    assert_eq!(read(&dir, "build.rs"), format!("fn main() {{\n{block}}}\n"));
+    init(&dir, &["--check"]).exits_with(0);
+    // The calls of another tool stay.
+    let dir = package("no-cudnn-tool", "\n[dependencies]\ncudarc = \"0.19\"\n");
+    let nvcc = "    std::process::Command::new(\"nvcc\").status().unwrap();\n}\n";
+    file(&dir, "build.rs", &format!("fn main() {{\n{nvcc}"));
+    init(&dir, &["--write"]).says("\nbuild.rs:2: this script uses nvcc, ");
+    assert_eq!(
+        read(&dir, "build.rs"),
+        format!("fn main() {{\n{block}{nvcc}")
+    );
+    assert!(read(&dir, "src/main.rs").contains("gpu::startup();"));
+    // A linked cudarc may come from any directory.
+    let linked = "cudarc = { version = \"0.19\", features = [\"dynamic-linking\"] }";
+    let dir = package("no-cudnn-linked", &format!("\n[dependencies]\n{linked}\n"));
+    init(&dir, &["--write"]).exits_with(0);
+    let build = read(&dir, "build.rs");
+    assert!(
+        build.contains("gpu.link();") && !build.contains("cudnn(\""),
+        "{build}"
+    );
+}
+
+/// cuDNN is required if the code names one of its functions.
+#[test]
+fn kernels_without_a_build_script_are_compiled() {
+    for (kernels, code, lines) in [
+        (
+            "src/kernels/add.cu",
+            "",
+            "        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
+        gpu.link();
+        gpu.kernels().files(\"src/**/*.cu\").compile(\"kernels\")?;
+        gpu.guard().write()\n",
+        ),
+        (
+            "kernels/add.cu",
+            "// cudnnGetVersion()\n",
+            "        let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").cudnn(\">=9.1, <10\").probe()?;
+        gpu.link();
+        gpu.kernels().files(\"kernels/**/*.cu\").compile(\"kernels\")?;
+        gpu.guard().write()\n",
+        ),
+    ] {
+        let dir = package("own-kernels", "");
+        file(&dir, kernels, "__global__ void add() {}\n");
+        file(&dir, "src/main.rs", &(read(&dir, "src/main.rs") + code));
+        init(&dir, &["--write"]).exits_with(0);
+        let expected = format!("fn main() {{\n    cudnn_guard::build(|| {{\n{lines}    }});\n}}\n");
+        assert_eq!(read(&dir, "build.rs"), expected);
+        init(&dir, &["--check"]).exits_with(0);
+    }
+}
+
+/// The script stays, and the user replaces these lines.
+#[test]
+fn fixed_paths_in_a_build_script_are_named() {
+    let dir = package("fixed", "");
+    let script = "fn main() {\n    println!(\"cargo:rustc-link-search=/usr/local/cuda/lib64\");\n    \
+                  println!(\"cargo:rustc-link-lib=NAME\");\n}\n";
+    for (name, has_cudnn) in [("cublas", false), ("cudnn", true)] {
+        file(&dir, "build.rs", &script.replace("NAME", name));
+        let shown = init(&dir, &[]).exits_with(0);
+        let shown = shown.says("\nbuild.rs:2: this script uses fixed paths, ");
+        let shown = shown.says(
+            "\n  line 2: `/usr/local/cuda/lib64`, `find_cuda_lib_dirs()`\n    `gpu.link()`; ",
+        );
+        assert_eq!(
+            shown.stdout.contains(".cudnn("),
+            has_cudnn,
+            "{}",
+            shown.stdout
+        );
+    }
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{command, file, folder, init, package, read};
 use crate::support::run;
+use std::fs;
 use std::path::PathBuf;
 
 /// Creates a workspace with a program that uses candle, a program without CUDA, and a crate that links cuDNN.
@@ -24,12 +25,16 @@ fn workspace(name: &str) -> PathBuf {
         (
             "helper",
             "lib",
-            "links = \"cudnn\"\n\n[build-dependencies]\ncudnn-guard = \"0.1\"\n",
+            "links = \"cudnn\"\n\n[dependencies]\ncudnn-guard = { version = \"0.1\", features = [\"runtime\"] }\n\n[build-dependencies]\ncudnn-guard = \"0.1\"\n",
         ),
     ] {
         let manifest = format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n{lines}");
         file(&dir, &format!("{name}/Cargo.toml"), &manifest);
-        file(&dir, &format!("{name}/src/{source}.rs"), "fn main() {}\n");
+        let text = match source {
+            "main" => "fn main() {}\n",
+            _ => "include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n",
+        };
+        file(&dir, &format!("{name}/src/{source}.rs"), text);
     }
     file(
         &dir,
@@ -49,13 +54,22 @@ fn the_root_of_a_workspace_lists_its_members() {
         "To add or complete the guard of a member, run one of these commands:\n\n".to_string()
             + &lines.collect::<String>()
     };
-    let of_root = &format!("{root}/");
-    let listed = init(&dir, &[]).exits_with(0);
-    assert_eq!(listed.stdout, commands(&["app", "other"], of_root));
+    let init_root = |more: &[&str]| run(command(".".as_ref(), more).current_dir(&dir));
+    let listed = init_root(&[]).exits_with(0);
+    assert_eq!(listed.stdout, commands(&["app", "other"], ""));
+    let mut below = command("..".as_ref(), &[]);
+    let listed = run(below.current_dir(dir.join("app")));
+    assert_eq!(
+        listed.stdout,
+        commands(&["other"], "../").replace(
+            "  cudnn-guard init ../other",
+            "  cudnn-guard init\n  cudnn-guard init ../other"
+        )
+    );
     // The root is checked but not changed.
     for option in ["--check", "--write"] {
-        let refused = init(&dir, &[option]).exits_with(1);
-        assert_eq!(refused.stderr, commands(&["app", "other"], of_root));
+        let refused = init_root(&[option]).exits_with(1);
+        assert_eq!(refused.stderr, commands(&["app", "other"], ""));
     }
     assert!(!dir.join("app/build.rs").exists());
     let written = init(&dir.join("app"), &["--write"]).exits_with(0);
@@ -64,27 +78,33 @@ fn the_root_of_a_workspace_lists_its_members() {
          `codegen-units = 1` to `{root}/Cargo.toml`: cargo ignores profiles in the manifest of a member\n"
     );
     assert!(written.stdout.ends_with(&profile), "{}", written.stdout);
-    let checked = init(&dir, &["--check"]).exits_with(1);
-    assert_eq!(checked.stderr, commands(&["other"], of_root));
+    let checked = init_root(&["--check"]).exits_with(1);
+    assert_eq!(checked.stderr, commands(&["other"], ""));
+    // A complete member is not listed.
+    assert_eq!(init_root(&[]).stdout, commands(&["other"], ""));
     // Its program has no guard of its own.
     let written = init(&dir.join("other"), &["--write"]).exits_with(0);
     written.does_not_say("codegen-units");
-    let checked = init(&dir, &["--check"]).exits_with(0);
-    assert_eq!(checked.stdout, "The guards of all members are complete.\n");
+    for more in [&[][..], &["--check"], &["--write"]] {
+        let checked = init_root(more).exits_with(0);
+        assert_eq!(checked.stdout, "The guards of all members are complete.\n");
+    }
     // Without a member that is known to use CUDA, all are listed.
-    for name in ["app", "other"] {
+    for name in ["app", "other", "helper"] {
         let manifest = format!("[package]\nname = \"{name}\"\n");
         file(&dir, &format!("{name}/Cargo.toml"), &manifest);
+        let _ = fs::remove_file(dir.join(format!("{name}/build.rs")));
     }
-    let listed = run(command(".".as_ref(), &[]).current_dir(&dir));
-    assert_eq!(listed.stdout, commands(&["app", "other", "helper"], ""));
+    assert_eq!(
+        init_root(&[]).stdout,
+        commands(&["helper", "app", "other"], "")
+    );
 }
 
 /// cargo does not pass the rpath of a library on to a program.
 #[test]
 fn a_program_above_a_crate_that_links_cudnn_gets_its_rpath() {
     let dir = workspace("above");
-    let main = read(&dir, "other/src/main.rs");
     let reason = "A dependency of this crate links cuDNN. cargo does not pass on its rpath, so this build script adds the rpath.\n\n";
     init(&dir.join("other"), &[]).says(reason);
     init(&dir.join("other"), &["--write"]).exits_with(0);
@@ -92,8 +112,123 @@ fn a_program_above_a_crate_that_links_cudnn_gets_its_rpath() {
         read(&dir, "other/build.rs"),
         "fn main() {\n    cudnn_guard::build(|| {\n        cudnn_guard::Linked::from_dep(\"cudnn\")?.link();\n        Ok(())\n    });\n}\n"
     );
+    // The guard of the library is called.
+    let main = "fn main() {\n    helper::startup();\n}\n";
     assert_eq!(read(&dir, "other/src/main.rs"), main);
+    assert!(!read(&dir, "other/Cargo.toml").contains("runtime"));
     init(&dir.join("other"), &[]).says("This crate already uses cudnn-guard.\n");
+    // Without a workspace, the library is only a dependency.
+    let dir = workspace("above-alone");
+    fs::remove_file(dir.join("Cargo.toml")).expect("removed");
+    init(&dir.join("other"), &["--write"]).exits_with(0);
+    assert_eq!(read(&dir, "other/src/main.rs"), main);
+    assert!(read(&dir, "other/build.rs").contains("from_dep"));
+}
+
+/// Creates a workspace with a library that uses cudarc, a library above it, and programs above these.
+fn runtime_workspace(name: &str) -> PathBuf {
+    let dir = folder(&format!("init/{name}"));
+    let members = "members = [\"above\", \"far\", \"model\", \"train\"]\nresolver = \"3\"\n";
+    file(&dir, "Cargo.toml", &format!("[workspace]\n{members}"));
+    for (name, source, lines) in [
+        (
+            "model",
+            "lib",
+            "[features]\ncuda = [\"dep:cudarc\"]\n\n[dependencies.cudarc]\nversion = \"0.19.2\"\nfeatures = [\"cudnn\"]\noptional = true\n",
+        ),
+        (
+            "above",
+            "lib",
+            "[features]\ngpu = [\"model/cuda\"]\n\n[dependencies]\nmodel = { path = \"../model\" }\n",
+        ),
+        (
+            "far",
+            "main",
+            "[dependencies]\nabove = { path = \"../above\", features = [\"gpu\"] }\n",
+        ),
+        (
+            "train",
+            "main",
+            "[features]\ndefault = [\"fast\"]\nfast = [\"model/cuda\"]\n\n[dependencies]\nmodel = { path = \"../model\" }\n",
+        ),
+    ] {
+        let manifest = format!("[package]\nname = \"{name}\"\nedition = \"2024\"\n\n{lines}");
+        file(&dir, &format!("{name}/Cargo.toml"), &manifest);
+        file(&dir, &format!("{name}/src/{source}.rs"), "fn main() {}\n");
+    }
+    dir
+}
+
+/// The program is not linked with cuDNN, which its dependency opens.
+#[test]
+fn a_program_above_a_library_that_opens_cudnn_opens_it_too() {
+    let dir = runtime_workspace("above-runtime");
+    let listed = run(command(".".as_ref(), &[]).current_dir(&dir));
+    assert_eq!(
+        listed.stdout,
+        "To add or complete the guard of a member, run one of these commands:\n\n  \
+         cudnn-guard init model\n  cudnn-guard init far\n  cudnn-guard init train\n"
+    );
+    for (name, gate) in [("far", ""), ("train", "    #[cfg(feature = \"fast\")]\n")] {
+        init(&dir.join(name), &["--write"]).exits_with(0);
+        let build = read(&dir, &format!("{name}/build.rs"));
+        let start = format!("fn main() {{\n{gate}    cudnn_guard::build(|| {{\n");
+        assert!(build.starts_with(&start), "{build}");
+        assert!(
+            build.contains("Loader::Cudarc") && !build.contains("link();"),
+            "{build}"
+        );
+        init(&dir.join(name), &["--check"]).exits_with(0);
+    }
+}
+
+/// A program that includes no guard calls that of a library.
+#[test]
+fn the_guard_of_a_library_is_called_by_its_programs() {
+    let dir = runtime_workspace("called");
+    let written = init(&dir.join("model"), &["--write"]).exits_with(0);
+    written.says("Programs that use this crate call `model::gpu::startup()` first in `main`. In a workspace, ");
+    let reason = "A dependency of this crate contains the guard, which the program calls.\n\n";
+    init(&dir.join("train"), &[]).says(reason);
+    let unchecked = run(command(".".as_ref(), &["--check"]).current_dir(&dir)).exits_with(1);
+    let unchecked = unchecked.says("cudnn-guard init train\n");
+    unchecked
+        .does_not_say("init model")
+        .does_not_say("init above");
+    let manifest = read(&dir, "train/Cargo.toml");
+    init(&dir.join("train"), &["--write"]).exits_with(0);
+    assert_eq!(
+        read(&dir, "train/src/main.rs"),
+        "fn main() {\n    #[cfg(feature = \"fast\")]\n    model::gpu::startup();\n}\n"
+    );
+    assert_eq!(read(&dir, "train/Cargo.toml"), manifest);
+    assert!(!dir.join("train/build.rs").exists());
+    init(&dir.join("train"), &["--check"]).exits_with(0);
+    // A program without a dependency on the library has its own guard.
+    init(&dir.join("far"), &["--write"]).exits_with(0);
+    assert!(read(&dir, "far/src/main.rs").contains("mod gpu {"));
+    run(command(".".as_ref(), &["--check"]).current_dir(&dir)).exits_with(0);
+}
+
+/// After `init`, only the build script of a crate with kernels shows that it uses CUDA.
+#[test]
+fn check_finds_a_member_with_kernels_that_calls_no_guard() {
+    let dir = folder("init/kernels-member");
+    file(&dir, "Cargo.toml", "[workspace]\nmembers = [\"app\"]\n");
+    file(
+        &dir,
+        "app/Cargo.toml",
+        "[package]\nname = \"app\"\nedition = \"2024\"\n",
+    );
+    file(&dir, "app/src/add.cu", "");
+    let main = "fn main() {}\n";
+    file(&dir, "app/src/main.rs", main);
+    for code in [1, 0] {
+        run(command(".".as_ref(), &["--check"]).current_dir(&dir)).exits_with(code);
+        init(&dir.join("app"), &["--write"]).exits_with(0);
+    }
+    file(&dir, "app/src/main.rs", main);
+    run(command(".".as_ref(), &["--check"]).current_dir(&dir)).exits_with(1);
 }
 
 #[test]

@@ -32,6 +32,9 @@ fn a_guard_in_another_file_of_the_crate_is_found() {
         }
         assert_eq!(read(&dir, "src/main.rs"), main);
         for code in ["", "// gpu::startup();"] {
+            if module == "src/lib.rs" {
+                continue;
+            }
             let main = format!("mod gpu;\n\nfn main() {{}}\n\n{code}\n");
             file(&dir, "src/main.rs", &main);
             let checked = init(&dir, &["--check"]).exits_with(1);
@@ -47,6 +50,42 @@ fn a_guard_in_another_file_of_the_crate_is_found() {
     init(&dir, &["--check"]).says("missing from `src/bin/other.rs`\n");
 }
 
+/// A linker would not find cuDNN's functions in a program that does not use the library.
+#[test]
+fn the_programs_of_a_package_call_the_guard_of_its_library() {
+    let dir = package("both-kinds", "");
+    file(&dir, "src/lib.rs", "pub fn add() {}\n");
+    file(&dir, "src/bin/other.rs", "fn main() {}\n");
+    init(&dir, &["--write"]).exits_with(0);
+    let module = format!("mod gpu {{\n    {INCLUDE}}}\n");
+    let library = read(&dir, "src/lib.rs");
+    let doc = "/// Checks that this process can use the GPU.";
+    assert_eq!(library, format!("pub fn add() {{}}\n\n{doc}\npub {module}"));
+    for program in ["src/main.rs", "src/bin/other.rs"] {
+        let text = read(&dir, program);
+        let start = "fn main() {\n    both_kinds::gpu::startup();\n";
+        assert!(text.contains(start) && !text.contains("mod gpu"), "{text}");
+    }
+    init(&dir, &["--check"]).exits_with(0);
+    // A guard that the library calls itself, and one in the program, stay as they are.
+    file(
+        &dir,
+        "src/lib.rs",
+        &(library + "pub fn f() { gpu::check().unwrap(); }\n"),
+    );
+    file(&dir, "src/bin/other.rs", "fn main() {}\n");
+    init(&dir, &["--check"]).exits_with(0);
+    file(&dir, "src/lib.rs", "pub fn add() {}\n");
+    for program in ["src/main.rs", "src/bin/other.rs"] {
+        file(
+            &dir,
+            program,
+            &format!("{module}\nfn main() {{\n    gpu::startup();\n}}\n"),
+        );
+    }
+    init(&dir, &["--check"]).exits_with(0);
+}
+
 #[test]
 fn a_python_module_calls_check() {
     let dir = package("fastconv", "\n[lib]\ncrate-type = [\"cdylib\"]\n");
@@ -59,6 +98,39 @@ fn a_python_module_calls_check() {
     let library = read(&dir, "src/lib.rs") + "pub fn g() { gpu::check().unwrap(); }\n";
     file(&dir, "src/lib.rs", &library);
     init(&dir, &["--check"]).exits_with(0);
+}
+
+#[test]
+fn a_python_module_gets_the_function_check() {
+    let dir = package(
+        "module-check",
+        "\n[lib]\ncrate-type = [\"cdylib\"]\n\n[dependencies]\npyo3 = \"0.30\"\n",
+    );
+    fs::remove_file(dir.join("src/main.rs")).expect("removed");
+    let module = "#[pyo3::pymodule]\nmod fastconv {\n    use pyo3::prelude::*;\n}\n";
+    file(&dir, "src/lib.rs", module);
+    init(&dir, &["--write"]).exits_with(0).does_not_say("Call ");
+    let build = read(&dir, "build.rs");
+    assert!(
+        build.contains(".rpath_origin(\"../nvidia/cudnn/lib\")"),
+        "{build}"
+    );
+    let library = read(&dir, "src/lib.rs");
+    let start = "#[pyo3::pymodule]\nmod fastconv {\n    use crate::gpu::{self, Verdict};\n\n    #[pyo3::pyfunction]\n    fn check() -> ";
+    assert!(library.starts_with(start), "{library}");
+    assert!(
+        library.contains("\n    }\n\n    use pyo3::prelude::*;\n}\n\n///"),
+        "{library}"
+    );
+    init(&dir, &["--check"]).exits_with(0);
+    // A function with this name stays.
+    file(
+        &dir,
+        "src/lib.rs",
+        &module.replace("    use", "    fn check() {}\n    use"),
+    );
+    fs::remove_file(dir.join("build.rs")).expect("removed");
+    init(&dir, &[]).says("\nCall `gpu::check()` in a function of the module; ");
 }
 
 /// Programs call the guard of a library. `init` searches only the sources of one crate, for a name.
@@ -83,7 +155,7 @@ fn check_finds_a_program_that_calls_no_guard() {
         init(&dir, &["--check"]).exits_with(code);
     }
     let stated = "exits with 1 if lines are missing, or if a program or Python module does not call the guard, as far as the \
-                  names of the called functions show. It does not check calls to a library's guard.";
+                  names of the called functions show.";
     assert!(guide.contains(stated));
 }
 
