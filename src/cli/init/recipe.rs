@@ -1,6 +1,6 @@
 //! The lines for a build script, depending on how the crate uses cuDNN.
 
-/// The way in which a crate uses cuDNN. The texts are also in README.md and docs/linking.md, which a test compares.
+/// The way in which a crate uses cuDNN. The texts are also in README.md and docs, which a test compares.
 pub struct Recipe {
     /// The sentence above the changes.
     pub reason: &'static str,
@@ -88,9 +88,16 @@ mod tests {
 
     #[test]
     fn the_documentation_has_the_same_lines() {
+        let frameworks = include_str!("../../../docs/frameworks.md");
         let linking = include_str!("../../../docs/linking.md");
-        for recipe in [CUDARC, CANDLE, ORT, ABOVE] {
-            assert!(linking.contains(&recipe.build()), "{}", recipe.build());
+        for (page, recipe) in [
+            (frameworks, CUDARC),
+            (frameworks, CANDLE),
+            (frameworks, CANDLE_CUDA),
+            (frameworks, ORT),
+            (linking, ABOVE),
+        ] {
+            assert!(page.contains(&recipe.build()), "{}", recipe.build());
         }
         // The README also has a line for kernels.
         let readme = include_str!("../../../README.md");

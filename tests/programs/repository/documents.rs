@@ -8,14 +8,16 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 11] = [
     "README.md",
     "docs/cli.md",
     "docs/findings.md",
+    "docs/frameworks.md",
     "docs/guard.md",
     "docs/kernels.md",
     "docs/linking.md",
     "docs/migration.md",
+    "docs/python.md",
     "docs/recipes.md",
     "docs/searching.md",
 ];
