@@ -10,7 +10,7 @@ pub fn command() -> Command {
     Command::new("manual")
         .about("Generate man pages")
         .after_help(
-            "Examples:\n  cudnn-guard manual ~/.local/share/man/man1\n  man cudnn-guard-doctor",
+            "Examples:\n  cudnn-guard manual ~/.local/share/man/man1\n  man -M ~/.local/share/man cudnn-guard-doctor",
         )
         .arg(terminal::path("dir", "DIR", "Output directory").required(true))
 }
