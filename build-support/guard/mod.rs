@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The file contains the facts of the build as `BUILT`, and functions that call the methods of [`BuiltRecord`]. The page
-//! `guide::guard` of the crate's documentation lists the functions with their results, and describes what they check and
-//! what happens in the child process. `guide::searching` lists the variables.
+//! `guide::guard` of the crate's documentation lists the functions with their results, and describes their checks and
+//! the child process. `guide::searching` lists the variables.
 
 pub(crate) mod internals;
 
