@@ -62,7 +62,7 @@ CLAIMS = [
         None,
         {
             "docs/findings.md": "cudarc before 0.19.2: update it",
-            "docs/linking.md": "Before 0.19.2, it does not search for `libcudnn.so.9` at all",
+            "docs/frameworks.md": "Before 0.19.2, it does not search for `libcudnn.so.9` at all",
             "build-support/compat/messages.txt": "Before cudarc 0.19.2, `libcudnn.so.9` is not one of them",
         },
     ),
@@ -73,6 +73,14 @@ CLAIMS = [
         (0, 13, 1),
         None,
         {"build-support/guard/messages/unusable_driver.rs": "cudarc before 0.13.1, also need a link"},
+    ),
+    (
+        "cudarc",
+        "reads CUDARC_CUDA_VERSION",
+        contains("build.rs", 'var("CUDARC_CUDA_VERSION")'),
+        (0, 16, 5),
+        None,
+        {"docs/frameworks.md": "for cudarc 0.16.5 or later"},
     ),
     (
         "cudarc",

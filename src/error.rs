@@ -9,6 +9,14 @@ use std::fmt::{self, Write};
 /// The `?` operator converts other errors that are common in build scripts: those of `std::io`, `std::env` and
 /// `std::fmt`, number and UTF-8 parsing errors, any `Box<dyn std::error::Error>`, and strings. [`Error::other`]
 /// converts the rest.
+///
+/// ```no_run
+/// match cudnn_guard::Config::new().cudnn(">=9").probe() {
+///     Ok(gpu) => gpu.link(),
+///     Err(error) if error.is_not_found() => println!("cargo::warning=built without CUDA"),
+///     Err(error) => panic!("{error}"),
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Error {
     findings: Vec<Finding>,
@@ -40,11 +48,8 @@ impl Error {
     /// Creates an error from any other error of the build script. Its sources are printed below it:
     ///
     /// ```no_run
-    /// # fn generate() -> Result<(), std::num::ParseFloatError> { Ok(()) }
-    /// cudnn_guard::build(|| {
-    ///     generate().map_err(cudnn_guard::Error::other)?;
-    ///     cudnn_guard::Config::new().cudnn(">=9").probe()?.guard().write()
-    /// });
+    /// # fn script() -> Result<(), Box<dyn std::error::Error>> { Ok(()) }
+    /// cudnn_guard::build(|| script().map_err(cudnn_guard::Error::other));
     /// ```
     pub fn other(error: impl Into<Box<dyn std::error::Error>>) -> Self {
         Self::from_boxed(error.into())

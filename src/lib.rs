@@ -36,9 +36,10 @@
 //! }
 //! ```
 //!
-//! The [`guide`] describes the search order and all variables, linking, kernels, and the guard. Every finding has an
-//! id, which is in brackets after its headline. [`findings`] explains each of them. A verdict is pass, fail or unknown.
-//! If something cannot be checked, the verdict is unknown and the program continues.
+//! The [`guide`] describes the search order and all variables, linking, frameworks, kernels, the guard's functions
+//! ([`guide::guard`]), the command line ([`guide::cli`]) and its JSON ([`guide::schema`]). Every finding has an id, which
+//! is in brackets after its headline. [`findings`] explains each of them. A verdict is pass, fail or unknown. If
+//! something cannot be checked, the verdict is unknown and the program continues.
 
 #![warn(clippy::missing_errors_doc, clippy::undocumented_unsafe_blocks)]
 #![cfg_attr(not(test), deny(unsafe_code))]
@@ -93,30 +94,47 @@ pub mod guide {
 
     /// [guard]: crate::guide::guard
     /// [kernels]: crate::guide::kernels
-    ///
+    /// [variables]: crate::guide::searching#variables
+    #[doc = include_str!("../docs/cli.md")]
+    pub mod cli {}
+
+    /// [kernels]: crate::guide::kernels
+    /// [lazy]: crate::guide::linking#a-program-that-starts-without-cuda
+    /// [python]: crate::guide::python
+    /// [sys]: crate::guide::linking#library-crates--sys-crates-and-workspaces
+    #[doc = include_str!("../docs/frameworks.md")]
+    pub mod frameworks {}
+
+    /// [guard]: crate::guide::guard
+    /// [kernels]: crate::guide::kernels
     #[doc = include_str!("../docs/searching.md")]
     pub mod searching {}
 
     /// [guard]: crate::guide::guard#before-a-program-runs
-    ///
     #[doc = include_str!("../docs/linking.md")]
     pub mod linking {}
 
     /// [migration]: crate::guide::migration
-    ///
     #[doc = include_str!("../docs/kernels.md")]
     pub mod kernels {}
 
     /// [kernels]: crate::guide::kernels#the-builder
-    ///
     #[doc = include_str!("../docs/migration.md")]
     pub mod migration {}
 
+    /// [guard]: crate::guide::guard#how-it-works
+    #[doc = include_str!("../docs/python.md")]
+    pub mod python {}
+
     /// [linking]: crate::guide::linking#library-crates--sys-crates-and-workspaces
+    /// [schema]: crate::guide::schema
     /// [variables]: crate::guide::searching#variables
-    ///
     #[doc = include_str!("../docs/guard.md")]
     pub mod guard {}
+
+    /// The JSON Schema of all documents that the programs and the guard write. [`guard`] describes it.
+    #[doc = concat!("```json\n", include_str!("../docs/report.schema.json"), "\n```")]
+    pub mod schema {}
 
     #[cfg(doctest)]
     #[doc = include_str!("../README.md")]
@@ -222,18 +240,7 @@ pub mod fuzzing {
 /// ```
 ///
 /// [`Error::other`] converts other errors, including those of functions with another return type, if they can become a
-/// `Box<dyn std::error::Error>`:
-///
-/// ```no_run
-/// fn script() -> Result<(), Box<dyn std::error::Error>> {
-///     let factor: f32 = std::env::var("FACTOR")?.parse()?;
-///     println!("cargo::rustc-env=HALF={}", factor / 2.0);
-///     cudnn_guard::Config::new().cudnn(">=9").probe()?.link();
-///     Ok(())
-/// }
-///
-/// cudnn_guard::build(|| script().map_err(cudnn_guard::Error::other));
-/// ```
+/// `Box<dyn std::error::Error>`.
 #[cfg(feature = "build")]
 pub fn build(script: impl FnOnce() -> Result<(), Error>) {
     system::out_dir::remove_stale_guard(&Config::new().host().env);

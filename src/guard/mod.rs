@@ -20,7 +20,16 @@ use crate::{Finding, Severity, Version, compat};
 use tables::tables;
 use without_directories::without_directories;
 
-/// The runtime guard of a program.
+/// The runtime guard of a program. [`write`](Self::write) writes the file that the program includes:
+///
+/// ```no_run
+/// use cudnn_guard::{Config, Link, Loader};
+///
+/// cudnn_guard::build(|| {
+///     let gpu = Config::new().cudnn(">=9.1, <10").link(Link::Runtime).probe()?;
+///     gpu.guard().loader(Loader::Cudarc).needs(["adv"]).write()
+/// });
+/// ```
 #[derive(Debug)]
 #[must_use = "nothing is written until `write` is called"]
 pub struct Guard<'a> {

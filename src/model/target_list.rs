@@ -5,6 +5,12 @@ use std::fmt;
 
 /// The targets of a build, in numeric order. `Display` writes the syntax of `CUDNN_GUARD_ARCHS`: `sm_80 sm_90
 /// compute_90`.
+///
+/// ```no_run
+/// let list = cudnn_guard::Config::new().cuda(">=12").probe()?.target_list()?;
+/// println!("cargo::rustc-env=GPU_TARGETS={list}");
+/// # Ok::<(), cudnn_guard::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TargetList(Vec<Gencode>);
 

@@ -25,6 +25,12 @@ use std::path::PathBuf;
 ///
 /// `{}` prints the full report for a terminal of 80 columns, `{:120}` for 120 columns. `{:#}` prints only the chosen
 /// CUDA and cuDNN.
+///
+/// ```no_run
+/// let report = cudnn_guard::Config::new().cudnn(">=9").probe()?.report();
+/// std::fs::write(std::env::var("OUT_DIR")? + "/cuda.txt", report.to_string())?;
+/// # Ok::<(), cudnn_guard::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct ToolchainReport {
     pub(crate) toolkit: Option<Toolkit>,

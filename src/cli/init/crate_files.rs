@@ -73,7 +73,7 @@ impl CrateFiles {
             self.has_guard = before.contains("guard()");
             if needs_guard && !self.has_guard {
                 self.next += "The build script already calls cudnn-guard, but writes no guard. \
-                              docs/linking.md shows the lines that add one.\n";
+                              docs/frameworks.md shows the lines that add one.\n";
             }
             return Ok(());
         }
@@ -113,7 +113,7 @@ impl CrateFiles {
                 && !all.any(|text| calls_guard(text, ""))
             {
                 self.next += "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
-                              function of a Python module. docs/linking.md shows these calls.\n";
+                              function of a Python module. docs/frameworks.md shows these calls.\n";
             }
             if !self.has_guard || includes_guard(&modules) {
                 return Ok(());
@@ -159,7 +159,7 @@ impl CrateFiles {
         if is_extension && checked.is_none() {
             // `startup` would exit the process of Python.
             self.next += &format!(
-                "Call `{name}::check()` in a function of the module; see \"Python wheels\" in docs/linking.md.\n"
+                "Call `{name}::check()` in a function of the module; see docs/python.md.\n"
             );
         } else if self.package.is_library() {
             self.next += &format!(

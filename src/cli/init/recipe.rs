@@ -1,6 +1,10 @@
-//! The lines for a build script, depending on how the crate uses CUDA, from docs/linking.md.
+//! The lines for a build script, depending on how the crate uses CUDA, from the pages about kinds of projects.
 
-pub const PAGE: &str = include_str!("../../../docs/linking.md");
+pub const PAGE: &str = concat!(
+    include_str!("../../../docs/linking.md"),
+    include_str!("../../../docs/frameworks.md"),
+    include_str!("../../../docs/python.md"),
+);
 
 const START: &str = "    cudnn_guard::build(|| {\n";
 
@@ -60,7 +64,7 @@ impl Recipe {
         let heading = match self {
             Self::Linked => "# Your own code\n",
             Self::Cuda => "# CUDA without cuDNN\n",
-            Self::Python => "# Python wheels\n",
+            Self::Python => "# The extension\n",
             Self::Cudarc => "# cudarc\n",
             Self::CudarcCuda => "# cudarc without cuDNN\n",
             Self::Candle => "# candle\n",

@@ -30,7 +30,7 @@ pub fn with_item(text: &str, item: &str) -> Option<String> {
     Some(format!("{before}{item}\n{after}"))
 }
 
-/// Returns the text with the function `check` from docs/linking.md in its Python module, if that is a Rust module.
+/// Returns the text with the function `check` from docs/python.md in its Python module, if that is a Rust module.
 pub fn with_check(text: &str) -> Option<String> {
     let (_, check) = recipe::PAGE.split_once("mod fastconv {\n")?;
     let (check, _) = check.split_once("}\n```")?;

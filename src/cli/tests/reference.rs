@@ -142,11 +142,11 @@ fn document() -> String {
         out += &format!("\n```sh\n{}\n```\n", list(command, "Examples:").join("\n"));
     }
     out += "\n## Variables\n\nThe commands search like a build, so they read its variables too. Programs with a guard read those \
-            of the guard. The table in [searching.md](searching.md#variables) shows which variables a build reads and which a program reads.\n\n| variable | |\n|---|---|\n";
+            of the guard. The table in [searching.md][variables] shows which variables a build reads and which a program reads.\n\n| variable | |\n|---|---|\n";
     for (names, meaning) in variables() {
         out += &format!("| {names} | {meaning} |\n");
     }
-    out + "\n[guard]: guard.md\n[kernels]: kernels.md\n"
+    out + "\n[guard]: guard.md\n[kernels]: kernels.md\n[variables]: searching.md#variables\n"
 }
 
 /// `BLESS=1` writes the document.

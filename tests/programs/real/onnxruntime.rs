@@ -62,7 +62,7 @@ fn a_program_with_ort_reports_why_it_would_compute_on_the_cpu() {
 }
 
 fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, (cudnn, cuda): (&str, &[&str])) {
-    let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
+    let guide = fs::read_to_string(repository().join("docs/frameworks.md")).unwrap();
     let (_, section) = guide.split_once("\n## ort\n").unwrap();
     let change = |text: &str| {
         let mut text = text.to_string();
@@ -140,7 +140,7 @@ fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, (cudnn, cuda): 
 #[test]
 #[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
 fn the_guide_names_the_provider_that_is_linked_with_cudnn() {
-    let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
+    let guide = fs::read_to_string(repository().join("docs/frameworks.md")).unwrap();
     for (name, is_linked, words) in [
         ("onnxruntime", true, "onnxruntime 1.22 is linked with cuDNN"),
         ("onnxruntime-cu13", false, "1.31 opens cuDNN itself"),

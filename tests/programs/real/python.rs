@@ -7,17 +7,16 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Returns the code block of this language in the guide's section.
+/// Returns the code block of the page in this language.
 fn block(guide: &str, kind: &str) -> String {
-    let (_, section) = guide.split_once("\n## Python wheels\n").unwrap();
-    let (_, block) = section.split_once(&format!("```{kind}\n")).unwrap();
+    let (_, block) = guide.split_once(&format!("```{kind}\n")).unwrap();
     block.split("```").next().unwrap().to_string()
 }
 
 /// Writes the crate, and returns the command that builds its wheel. The wheels that the preceding command of the guide
 /// installs come from `.ci/wheels.py`.
 fn staged(dir: &Path) -> String {
-    let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
+    let guide = fs::read_to_string(repository().join("docs/python.md")).unwrap();
     fs::create_dir_all(dir.join("src")).unwrap();
     let manifest = format!(
         "[package]\nname = \"fastconv\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{}\n\
@@ -32,11 +31,11 @@ fn staged(dir: &Path) -> String {
     // The guard's module, as in main.rs, and a call of cuDNN.
     let library = "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\n\
         unsafe extern \"C\" {\n    fn cudnnGetVersion() -> usize;\n}\n\n";
-    let version = "    #[pyfunction]\n    fn version() -> usize {\n        unsafe { super::cudnnGetVersion() }\n    }\n\n";
+    let version = "    #[pyo3::pyfunction]\n    fn version() -> usize {\n        unsafe { super::cudnnGetVersion() }\n    }\n\n";
     let shown = block(&guide, "rust,ignore");
     let with_version = shown.replace(
-        "    #[pyfunction]\n",
-        &format!("{version}    #[pyfunction]\n"),
+        "    #[pyo3::pyfunction]\n",
+        &format!("{version}    #[pyo3::pyfunction]\n"),
     );
     assert_ne!(shown, with_version);
     fs::write(dir.join("src/lib.rs"), format!("{library}{with_version}")).unwrap();

@@ -4,18 +4,21 @@
 use crate::repository::sources::shipped;
 use crate::support::{cargo, fresh, program, project, repository, run, simulated, target};
 use crate::terminal::inspect::image::{Image, linked};
+use cudnn_guard::FindingId;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-const DOCUMENTS: [&str; 9] = [
+const DOCUMENTS: [&str; 11] = [
     "README.md",
     "docs/cli.md",
     "docs/findings.md",
+    "docs/frameworks.md",
     "docs/guard.md",
     "docs/kernels.md",
     "docs/linking.md",
     "docs/migration.md",
+    "docs/python.md",
     "docs/recipes.md",
     "docs/searching.md",
 ];
@@ -300,6 +303,140 @@ fn a_module_of_the_build_uses_only_those_before_it() {
         }
     }
     assert!(uses > 500, "{uses}");
+}
+
+/// System functions that only return facts about this process, or release what another function returned.
+const INERT: [&str; 6] = [
+    "CloseHandle",
+    "Get",
+    "dladdr1",
+    "dlerror",
+    "pthread_attr_",
+    "pthread_self",
+];
+
+/// Programs get all of them.
+#[test]
+fn the_security_page_names_each_system_function_of_the_guard() {
+    let page = read("SECURITY.md");
+    let mut functions = 0;
+    for (path, code) in shipped() {
+        if !path.starts_with("build-support/guard") {
+            continue;
+        }
+        let blocks = ["unsafe extern \"C\" {\n", "unsafe extern \"system\" {\n"];
+        for block in blocks.iter().flat_map(|start| code.split(start).skip(1)) {
+            let (declared, _) = block.split_once("\n}").unwrap();
+            for function in declared.split("fn ").skip(1) {
+                let (name, _) = function.split_once('(').unwrap();
+                let is_named = page.contains(&format!("`{name}`"));
+                let is_inert = INERT.iter().any(|start| name.starts_with(start));
+                assert!(is_named || is_inert, "{path}: {name}");
+                functions += 1;
+            }
+        }
+    }
+    assert!(functions > 30, "{functions}");
+    let (_, tables) = page
+        .split_once("## What the guard adds to a program\n")
+        .unwrap();
+    let (tables, _) = tables.split_once("\n## ").unwrap();
+    for row in tables.lines().filter(|line| line.starts_with("| ")) {
+        let (_, files) = row.trim_end_matches(" |").rsplit_once(" | ").unwrap();
+        let mut dir = Path::new("");
+        for file in files.split('`').skip(1).step_by(2) {
+            let path = [Path::new(file), &dir.join(file)]
+                .map(|one| repository().join("build-support/guard").join(one));
+            assert!(path.iter().any(|path| path.exists()), "{row}");
+            dir = Path::new(file).parent().unwrap();
+        }
+    }
+}
+
+/// Returns the anchor that GitHub and docs.rs give a heading.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text
+        .chars()
+        .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// Returns the targets of links in a text: `[text](target)` and `[name]: target`.
+fn links(text: &str) -> Vec<String> {
+    let inline = text.split("](").skip(1);
+    let mut links: Vec<&str> = inline.map(|rest| rest.split(')').next().unwrap()).collect();
+    let lines = text.lines().filter(|line| line.starts_with('['));
+    links.extend(lines.filter_map(|line| Some(line.split_once("]: ")?.1)));
+    links.into_iter().map(str::to_string).collect()
+}
+
+#[test]
+fn every_link_points_to_a_file_and_a_heading() {
+    let more = ["SECURITY.md", "CONTRIBUTING.md", "examples/README.md"];
+    let mut checked = 0;
+    for document in DOCUMENTS.iter().chain(&more) {
+        let text = read(document);
+        // Code contains brackets too.
+        let prose: Vec<&str> = text.split("\n```").step_by(2).collect();
+        for link in links(&prose.join("\n")) {
+            if link.starts_with("https://") {
+                continue;
+            }
+            let (file, heading) = link.split_once('#').unwrap_or((&link, ""));
+            let path = match file {
+                "" => repository().join(document),
+                file => repository().join(document).parent().unwrap().join(file),
+            };
+            assert!(path.exists(), "{document}: {link}");
+            if !heading.is_empty() {
+                let target = fs::read_to_string(&path).unwrap();
+                let mut headings = target.lines().filter(|line| line.starts_with('#'));
+                assert!(
+                    headings.any(|line| anchor(line) == heading),
+                    "{document}: {link}"
+                );
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 50, "{checked}");
+}
+
+/// A finding has the address `docs/findings.md#id`, here and on docs.rs.
+#[test]
+fn every_finding_has_an_anchor() {
+    let pages = read("docs/findings.md");
+    let anchors: Vec<String> = pages
+        .lines()
+        .filter(|line| line.starts_with("# "))
+        .map(anchor)
+        .collect();
+    let ids: Vec<&str> = FindingId::ALL.iter().map(|id| id.as_str()).collect();
+    for id in ids {
+        let count = anchors.iter().filter(|one| *one == id).count();
+        assert_eq!(count, 1, "{id}");
+    }
+}
+
+/// The signatures in the guide are those of the generated file, whose names begin with an underscore.
+#[test]
+fn the_guide_lists_the_functions_of_the_guard() {
+    let guide = read("docs/guard.md");
+    let source = read("src/guard/text.rs");
+    let shown = example(&guide, "pub fn startup()");
+    for line in shown.lines().filter(|line| line.starts_with("pub fn ")) {
+        let generated = line.replace("pub fn ", "pub fn _");
+        assert!(source.contains(&format!("{generated} {{")), "{line}");
+        let name = line
+            .trim_start_matches("pub fn ")
+            .split('(')
+            .next()
+            .unwrap();
+        assert!(guide.contains(&format!("| `{name}` | ")), "{name}");
+    }
+    let generated = source.matches("\npub fn _").count();
+    assert_eq!(shown.matches("pub fn ").count(), generated);
 }
 
 /// The build script in the guide is the one that `.ci/ports.py` builds.

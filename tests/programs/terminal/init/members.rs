@@ -251,7 +251,7 @@ fn check_names_the_files_without_the_guard() {
     let checked = init(&dir, &["--check"]).exits_with(1);
     checked.says("lines are missing from `src/main.rs`\n");
     // Only a crate that uses cuDNN needs a guard.
-    let no_guard = "The build script already calls cudnn-guard, but writes no guard. docs/linking.md shows the lines that add one.\n";
+    let no_guard = "The build script already calls cudnn-guard, but writes no guard. docs/frameworks.md shows the lines that add one.\n";
     for (call, code, message) in [
         ("Ok(())", 0, ""),
         ("Config::new().cudnn(\"9\").probe()", 1, no_guard),

@@ -39,7 +39,7 @@ fn a_guard_in_another_file_of_the_crate_is_found() {
             file(&dir, "src/main.rs", &main);
             let checked = init(&dir, &["--check"]).exits_with(1);
             let message = "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
-                           function of a Python module. docs/linking.md shows these calls.\n";
+                           function of a Python module. docs/frameworks.md shows these calls.\n";
             assert_eq!(checked.stderr, message, "{code}");
         }
     }
@@ -91,7 +91,7 @@ fn a_python_module_calls_check() {
     let dir = package("fastconv", "\n[lib]\ncrate-type = [\"cdylib\"]\n");
     fs::remove_file(dir.join("src/main.rs")).expect("removed");
     file(&dir, "src/lib.rs", "pub fn f() {}\n");
-    let next = "\nCall `gpu::check()` in a function of the module; see \"Python wheels\" in docs/linking.md.\n\n\
+    let next = "\nCall `gpu::check()` in a function of the module; see docs/python.md.\n\n\
                 Next: run `cargo build`.";
     init(&dir, &["--write"]).says(next);
     init(&dir, &["--check"]).exits_with(1);
