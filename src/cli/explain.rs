@@ -31,8 +31,8 @@ pub fn command() -> Command {
              Lines that a terminal wrapped are joined, but only in the last 4 MiB of a log.",
         )
         // CMake begins its messages with hyphens.
-        .arg(terminal::operand("id", "ID", help).allow_hyphen_values(true))
-        .arg(terminal::operand("more", "MORE", "More ids or messages").num_args(0..))
+        .arg(terminal::operand("id", "ID", help).allow_hyphen_values(true).index(1))
+        .arg(terminal::operand("more", "MORE", "More ids or messages").num_args(0..).index(2))
         .arg(terminal::json())
 }
 

@@ -121,7 +121,7 @@ const fn the_guard_is_never_called() {} // call `startup()` of this module first
 
 /// Makes this program able to test cuDNN in a second instance of itself.
 fn _with_child() {
-    ::cudnn_guard::enter_before_main!();
+    runtime::child::enter_before_main!();
 }
 
 pub use runtime::{BuiltRecord, Failure, Finding, Report, Severity, Verdict};

@@ -21,27 +21,6 @@ pub static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
 #[unsafe(link_section = ".CRT$XCU")]
 static ENTER: extern "C" fn() = enter;
 
-/// Calls [`enter`] before `main` in each program on Linux with a function that contains this. Then a program that only
-/// calls `check_version()` does not contain the convolutions.
-#[doc(hidden)]
-#[macro_export]
-macro_rules! enter_before_main {
-    () => {
-        #[cfg(all(
-            target_os = "linux",
-            target_env = "gnu",
-            any(target_arch = "x86_64", target_arch = "aarch64")
-        ))]
-        {
-            // SAFETY: the C library calls every function in this section once, before `main`. The number makes it the
-            // first of the program's own constructors.
-            #[unsafe(link_section = ".init_array.00100")]
-            static ENTER: extern "C" fn() = $crate::internals::child::process::entry::enter;
-            $crate::internals::child::process::entry::keep(&ENTER);
-        }
-    };
-}
-
 /// Returns the value of [`VARIABLE`] for a child of this program.
 pub fn value_with(token: &str) -> String {
     #[cfg(windows)]

@@ -30,3 +30,25 @@ pub use protocol::ChildReport;
 pub use task::{Functions, Task};
 pub use time_left::TimeLeft;
 pub use work::{ChildOutcome, ForkObstacle, SecondTry};
+
+/// Calls `entry::enter` before `main` in each program on Linux with a function that contains this. Then a program that only
+/// calls `check_version()` does not contain the convolutions.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! enter_before_main {
+    () => {
+        #[cfg(all(
+            target_os = "linux",
+            target_env = "gnu",
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        ))]
+        {
+            // SAFETY: the C library calls every function in this section once, before `main`. The number makes it the
+            // first of the program's own constructors.
+            #[unsafe(link_section = ".init_array.00100")]
+            static ENTER: extern "C" fn() = $crate::internals::child::process::entry::enter;
+            $crate::internals::child::process::entry::keep(&ENTER);
+        }
+    };
+}
+pub use crate::enter_before_main;
