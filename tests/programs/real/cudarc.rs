@@ -19,6 +19,8 @@ fn program_with(cudarc: &str, feature: &str) -> PathBuf {
     write_if_new(&dir.join("Cargo.toml"), &manifest);
     let main = "fn main() { println!(\"{}\", cudarc::cudnn::result::get_version()); }\n";
     write_if_new(&dir.join("src/main.rs"), main);
+    let mut fetch = program("cargo");
+    run(fetch.current_dir(&dir).arg("fetch")).exits_with(0);
     let target = dir.join("target");
     let mut build = cargo(&dir, &["build", "--release"]);
     run(build.env("CARGO_TARGET_DIR", &target)).exits_with(0);
