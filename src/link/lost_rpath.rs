@@ -1,4 +1,3 @@
-use crate::link::Linked;
 use crate::model::Environment;
 use crate::runtime::facts::Finding;
 use crate::system::files;
@@ -12,28 +11,36 @@ pub enum LostRpath<'a> {
     NoLinksKey { name: &'a str },
 }
 
-/// Returns the finding if this package has no program of its own: the programs that depend on it then link but fail to
-/// start. With a `links` key, their build scripts can query the rpath, so it is a fault only if none in the workspace
-/// does. Also returns the files that the answer depends on.
-pub fn find(env: &Environment, dir: &Path) -> Option<(Finding, Vec<PathBuf>)> {
+/// Returns the finding if neither this package nor another one of the workspace has a program that gets an rpath: the
+/// programs that depend on this package then link but fail to start. Also returns the files that the answer depends on,
+/// because cargo repeats the warnings of a build script that it does not run again.
+pub fn find(env: &Environment, dir: &Path) -> Option<(Option<Finding>, Vec<PathBuf>)> {
     let package = Path::new(env.os_var("CARGO_MANIFEST_DIR")?);
     let name = env.var("CARGO_PKG_NAME")?;
-    if has_program(package, &files::read(&package.join("Cargo.toml")).ok()?) {
+    if has_program(package) {
         return None;
     }
-    let Some(links) = env.var("CARGO_MANIFEST_LINKS") else {
-        let fault = LostRpath::NoLinksKey { name };
-        return Some((fault.finding(dir), Vec::new()));
+    let root = workspace_root(package).unwrap_or(package);
+    // A new package changes the lock file.
+    let mut files = vec![package.join("Cargo.toml"), root.join("Cargo.lock")];
+    for member in members(root) {
+        let (manifest, script) = (member.join("Cargo.toml"), build_script(&member));
+        if has_program(&member) && links(&script) {
+            return Some((None, vec![manifest, script]));
+        }
+        files.extend([manifest, script]);
+    }
+    files::keep(&mut files, &files::is_file);
+    let fault = match env.var("CARGO_MANIFEST_LINKS") {
+        Some(links) => LostRpath::NotQueried { name, links },
+        None => LostRpath::NoLinksKey { name },
     };
-    let files = workspace_root(package).map_or_else(Vec::new, scripts_and_manifests);
-    let query = Linked::query(links);
-    let queries = |file: &PathBuf| files::read(file).is_ok_and(|text| text.contains(&query));
-    let fault = LostRpath::NotQueried { name, links };
-    (!files.iter().any(queries)).then(|| (fault.finding(dir), files))
+    Some((Some(fault.finding(dir)), files))
 }
 
 /// Returns `true` if linking this package produces a file that gets the rpath.
-fn has_program(package: &Path, manifest: &str) -> bool {
+fn has_program(package: &Path) -> bool {
+    let manifest = files::read(&package.join("Cargo.toml")).unwrap_or_default();
     files::is_file(&package.join("src/main.rs"))
         || files::is_dir(&package.join("src/bin"))
         // A shared library, such as a Python extension, gets the rpath too.
@@ -48,21 +55,34 @@ fn workspace_root(package: &Path) -> Option<&Path> {
     package.ancestors().take(4).find(is_workspace)
 }
 
-/// Returns the build scripts and the manifests of a workspace: one that gets a build script changes its manifest.
-fn scripts_and_manifests(root: &Path) -> Vec<PathBuf> {
-    let below = |dir: &Path| files::list(dir).unwrap_or_default();
+/// Returns the directories of a workspace's packages: the root, and those that match a text in its manifest.
+fn members(root: &Path) -> Vec<PathBuf> {
+    let manifest = files::read(&root.join("Cargo.toml")).unwrap_or_default();
     let mut dirs = vec![root.to_path_buf()];
-    for dir in below(root).into_iter().filter(|dir| files::is_dir(dir)) {
-        // Members are in the root or in one of the member directories.
-        if !files::is_file(&dir.join("Cargo.toml")) {
-            dirs.extend(below(&dir));
+    for text in manifest.split(['"', '\'']) {
+        if !text.is_empty() && !text.contains("**") && !text.contains('\n') {
+            let pattern = root.join(text);
+            dirs.extend(files::glob(&pattern.to_string_lossy()).unwrap_or_default());
         }
-        dirs.push(dir);
     }
-    let mut files = Vec::new();
-    for dir in dirs {
-        files.extend(files::below(&dir, &["build.rs", "Cargo.toml"]));
-    }
-    files::keep(&mut files, &files::is_file);
-    files
+    dirs
+}
+
+fn build_script(package: &Path) -> PathBuf {
+    let manifest = files::read(&package.join("Cargo.toml")).unwrap_or_default();
+    let value = |line: &str| {
+        Some(
+            line.strip_prefix("build = \"")?
+                .strip_suffix('"')?
+                .to_string(),
+        )
+    };
+    let named = manifest.lines().find_map(value);
+    package.join(named.as_deref().unwrap_or("build.rs"))
+}
+
+/// Returns `true` if a build script calls `Toolchain::link` or `Linked::link`.
+fn links(script: &Path) -> bool {
+    let text = files::read(script).unwrap_or_default();
+    text.contains("cudnn_guard") && text.contains(".link()")
 }
