@@ -66,16 +66,23 @@ impl CheckContext<'_> {
     pub fn fetch(&self) -> Option<FetchOptions> {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
         let requirements = self.requirements;
-        let from = |kind| Some(requirements.get(kind)?.from.major);
-        let is_beyond = from(Kind::Toolkit) > Some(majors::NEWEST_CUDA)
-            || from(Kind::Cudnn) > Some(majors::NEWEST_CUDNN);
+        let cudnn = requirements.get(Kind::Cudnn);
+        let is_beyond = cudnn.is_some_and(|one| one.from.major > majors::NEWEST_CUDNN);
         if is_beyond || !self.env.is_native(self.platform) {
             return None;
         }
-        let requested = |kind| requirements.get(kind)?.to_fetch(kind);
+        let fetched = |kind| {
+            let mut all = self.scan.candidates.iter();
+            let fetched = all.find(|one| one.kind() == kind && one.via == FoundVia::Fetched);
+            fetched.and_then(Candidate::version)
+        };
+        let requested = |kind| requirements.get(kind)?.to_fetch(kind, fetched(kind));
         let has_wheel = |cuda: &u32| requirements.install_cudnn(Installer::Pip, *cuda).is_some();
         let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
-        let newest = majors::CUDA.iter().copied().find(has_wheel)?;
+        let cuda = requirements.get(Kind::Toolkit);
+        let is_admitted = |major: &u32| cuda.is_none_or(|cuda| cuda.overlaps(*major));
+        let mut majors = majors::CUDA.iter().copied();
+        let newest = majors.find(|major| has_wheel(major) && is_admitted(major))?;
         let option = |major: u32| (major != majors::NEWEST_CUDA).then(|| major.to_string());
         Some(FetchOptions {
             cuda: match usable {
