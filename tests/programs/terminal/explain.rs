@@ -210,14 +210,18 @@ fn several_ids_are_explained() {
     let json = explain(&["no-gpu", "device-busy", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
     assert_eq!(json["pages"].as_array().map(Vec::len), Some(2));
-    must_print(
-        &explain(&["no-gpu", "device-bsy"]),
-        2,
-        "",
-        "unknown finding `device-bsy`\n  \
+    // The pages of the others are printed, and then the error.
+    let unknown = "unknown finding `device-bsy`\n  \
          = help: run `cudnn-guard explain device-busy`\n  \
-         = help: run `cudnn-guard explain` for a list of all findings\n",
-    );
+         = help: run `cudnn-guard explain` for a list of all findings\n";
+    let mixed = explain(&["no-gpu", "device-bsy", "device-busy"]);
+    must_print(&mixed, 2, &both, unknown);
+    let two = explain(&["device-bsy", "no-gpu", "device-bsy"]);
+    must_print(&two, 2, &page("no-gpu"), &unknown.repeat(2));
+    let json = explain(&["device-bsy", "no-gpu", "--json"]);
+    assert_eq!(json.status.code(), Some(2));
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(json["pages"][0]["id"], "no-gpu");
 }
 
 #[test]
