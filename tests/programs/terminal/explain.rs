@@ -451,6 +451,31 @@ fn another_line_can_tell_the_circumstances_of_a_message() {
     assert!(!sanitized.contains("used up"), "{sanitized}");
 }
 
+/// The guard of a program without other calls of cuDNN refers to cuDNN too.
+#[test]
+fn a_forgotten_call_of_link_is_recognized_by_the_guard() {
+    let line = "  = note: rust-lld: error: undefined symbol: cudnnGetVersion\n";
+    let text = |input: &str| {
+        let output = explain_input(input.as_bytes());
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let guard = "          >>>               app.rcgu.o:(app::gpu::imp::KEEP::h4f9e6e3192348798)\n";
+    assert_eq!(
+        text(&format!("{line}{guard}")),
+        "= note: rust-lld: error: undefined symbol: cudnnGetVersion\n  \
+         The guard of cudnn-guard calls `cudnnGetVersion` of the cuDNN that the program\n  \
+         is linked with, but the program is not linked with cuDNN.\n  \
+         = help: add a call of `link()` on the toolchain to build.rs, after the calls\n          \
+         that compile kernels or C code; if the program opens cuDNN itself,\n          \
+         call `.link(Link::Runtime)` on the `Config` instead\n"
+    );
+    let other = text(line);
+    assert!(
+        other.contains("println!(\"cargo::rustc-link-lib=cudnn\");"),
+        "{other}"
+    );
+}
+
 #[test]
 fn nothing_is_known_about_the_logs_of_valid_setups() {
     let logs = include_str!("valid_logs.txt");
