@@ -71,12 +71,12 @@ impl CheckContext<'_> {
         if is_beyond || !self.env.is_native(self.platform) {
             return None;
         }
-        let fetched = |kind| {
+        let requested = |kind| {
             let mut all = self.scan.candidates.iter();
             let fetched = all.find(|one| one.kind() == kind && one.via == FoundVia::Fetched);
-            fetched.and_then(Candidate::version)
+            let fetched = fetched.and_then(Candidate::version);
+            requirements.get(kind)?.to_fetch(kind, fetched)
         };
-        let requested = |kind| requirements.get(kind)?.to_fetch(kind, fetched(kind));
         let has_wheel = |cuda: &u32| requirements.install_cudnn(Installer::Pip, *cuda).is_some();
         let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
         let cuda = requirements.get(Kind::Toolkit);

@@ -1,5 +1,6 @@
 //! Version requirements as half-open ranges.
 
+use crate::model::owner::brief;
 use crate::model::{Installer, Kind};
 use crate::runtime::facts::majors;
 use crate::{Finding, Version};
@@ -93,13 +94,9 @@ impl Requirement {
     /// Returns the version to pass to `cudnn-guard fetch`, if the newest version might not meet the requirement. A
     /// version that was fetched before stays unless another one is named.
     pub fn to_fetch(&self, kind: Kind, fetched: Option<Version>) -> Option<String> {
-        let newest = match kind {
-            Kind::Toolkit => majors::NEWEST_CUDA,
-            Kind::Cudnn => majors::NEWEST_CUDNN,
-        };
-        let least = match self.from {
-            from if from.patch == 0 || kind == Kind::Toolkit => from.short(),
-            from => from.to_string(),
+        let (newest, least) = match kind {
+            Kind::Toolkit => (majors::NEWEST_CUDA, self.from.short()),
+            Kind::Cudnn => (majors::NEWEST_CUDNN, brief(self.from)),
         };
         if fetched.is_some_and(|fetched| fetched < self.from) {
             return Some(least);

@@ -4,11 +4,10 @@ use crate::system::files;
 use std::path::{Path, PathBuf};
 
 /// A package whose rpath does not reach the programs that depend on it.
-pub enum LostRpath<'a> {
-    /// No build script in the workspace queries the rpath through this `links` key.
-    NotQueried { name: &'a str, links: &'a str },
-    /// The package has no `links` key.
-    NoLinksKey { name: &'a str },
+pub struct LostRpath<'a> {
+    pub name: &'a str,
+    /// The `links` key, through which a build script can query the rpath.
+    pub links: Option<&'a str>,
 }
 
 /// Returns the finding if neither this package nor another one of the workspace has a program that gets an rpath: the
@@ -20,22 +19,23 @@ pub fn find(env: &Environment, dir: &Path) -> Option<(Option<Finding>, Vec<PathB
     if has_program(package) {
         return None;
     }
-    let root = workspace_root(package).unwrap_or(package);
+    let is_workspace = |dir: &&Path| {
+        files::read(&dir.join("Cargo.toml")).is_ok_and(|text| text.contains("[workspace]"))
+    };
+    let workspace = package.ancestors().take(4).find(is_workspace);
+    let root = workspace.unwrap_or(package);
     // A new package changes the lock file.
     let mut files = vec![package.join("Cargo.toml"), root.join("Cargo.lock")];
     for member in members(root) {
         let (manifest, script) = (member.join("Cargo.toml"), build_script(&member));
-        if has_program(&member) && links(&script) {
+        if has_program(&member) && is_linking(&script) {
             return Some((None, vec![manifest, script]));
         }
         files.extend([manifest, script]);
     }
     files::keep(&mut files, &files::is_file);
-    let fault = match env.var("CARGO_MANIFEST_LINKS") {
-        Some(links) => LostRpath::NotQueried { name, links },
-        None => LostRpath::NoLinksKey { name },
-    };
-    Some((Some(fault.finding(dir)), files))
+    let links = env.var("CARGO_MANIFEST_LINKS");
+    Some((Some(LostRpath { name, links }.finding(dir)), files))
 }
 
 /// Returns `true` if linking this package produces a file that gets the rpath.
@@ -45,14 +45,6 @@ fn has_program(package: &Path) -> bool {
         || files::is_dir(&package.join("src/bin"))
         // A shared library, such as a Python extension, gets the rpath too.
         || ["[[bin]]", "dylib\""].iter().any(|words| manifest.contains(words))
-}
-
-/// Returns the directory of the workspace that a package is a member of.
-fn workspace_root(package: &Path) -> Option<&Path> {
-    let is_workspace = |dir: &&Path| {
-        files::read(&dir.join("Cargo.toml")).is_ok_and(|text| text.contains("[workspace]"))
-    };
-    package.ancestors().take(4).find(is_workspace)
 }
 
 /// Returns the directories of a workspace's packages: the root, and those that match a text in its manifest.
@@ -82,7 +74,7 @@ fn build_script(package: &Path) -> PathBuf {
 }
 
 /// Returns `true` if a build script calls `Toolchain::link` or `Linked::link`.
-fn links(script: &Path) -> bool {
+fn is_linking(script: &Path) -> bool {
     let text = files::read(script).unwrap_or_default();
     text.contains("cudnn_guard") && text.contains(".link()")
 }

@@ -3,7 +3,6 @@
 use crate::compat::rules;
 use crate::error::Error;
 use crate::model::{ChosenBy, Cudnn, TargetList};
-use crate::runtime::driver::Device;
 use crate::system::Host;
 use crate::targets::select::{Selection, SelectionNote};
 use crate::targets::{Compiler, TargetRequest, gpus, miscompiled, select, target_request};
@@ -148,8 +147,8 @@ pub(crate) fn choose(
     }
     let is_supported =
         |gpu| cudnn.is_none_or(|cudnn| rules::may_support(cudnn, gpu, &host.platform));
-    let fallback = default_request(config);
-    let mut selection = match request_for(request, fallback.as_ref(), &gpus) {
+    let fallback = default_request(config).filter(|_| gpus.is_empty());
+    let mut selection = match request.or(fallback.as_ref()) {
         Some(request) => select::select(Some(request), compiler, &gpus)
             .map_err(|problem| problem.finding(request, gpu_fault.as_ref()))?,
         None => select::default_targets(compiler, &gpus, &is_supported),
@@ -183,51 +182,12 @@ fn default_request(config: &Config) -> Option<TargetRequest> {
     target_request::script_request(ChosenBy::BuildScriptDefault, &config.default_archs)
 }
 
-/// Returns the request for a machine with these GPUs.
-fn request_for<'a>(
-    request: Option<&'a TargetRequest>,
-    fallback: Option<&'a TargetRequest>,
-    gpus: &[Device],
-) -> Option<&'a TargetRequest> {
-    request.or(fallback.filter(|_| gpus.is_empty()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ComputeCapability;
-    use crate::model::Environment;
     use crate::runtime::driver::query::{Driver, DriverProblem};
     use crate::targets::dialect::Dialect;
     use crate::targets::gpus::GpuQueryFault;
-
-    #[test]
-    fn default_archs_rank_below_variables_and_gpus() {
-        let request = |env: &[(&str, &str)]| {
-            let env = env
-                .iter()
-                .map(|(name, value)| (name.to_string(), value.into()));
-            target_request::request(&Environment::new(env), &[])
-        };
-        let fallback =
-            target_request::script_request(ChosenBy::BuildScriptDefault, &["80".to_string()]);
-        let gpu = Device {
-            name: "NVIDIA H100".to_string(),
-            capability: ComputeCapability::new(9, 0),
-        };
-        let chosen = |request: Option<&TargetRequest>, gpus: &[Device]| {
-            request_for(request, fallback.as_ref(), gpus).map(|request| request.from.to_string())
-        };
-        let variable = request(&[("CUDA_COMPUTE_CAP", "90")]);
-        assert_eq!(chosen(variable.as_ref(), &[]).unwrap(), "CUDA_COMPUTE_CAP");
-        assert_eq!(chosen(None, &[gpu]), None);
-        let expected = "`default_archs` in the build script";
-        assert_eq!(chosen(None, &[]).unwrap(), expected);
-        assert_eq!(
-            target_request::script_request(ChosenBy::BuildScriptDefault, &[]),
-            None
-        );
-    }
 
     #[test]
     fn native_without_a_gpu_reports_the_drivers_error() {
