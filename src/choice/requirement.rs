@@ -114,8 +114,8 @@ impl Requirement {
 
     /// Returns `true` if versions with this major may meet the requirement.
     pub fn overlaps(&self, major: u32) -> bool {
-        let first = Version::new(major, 0, 0);
-        self.from.major <= major && self.below.is_none_or(|below| first < below)
+        let is_before = |below| Version::new(major, 0, 0) < below;
+        self.from.major <= major && self.below.is_none_or(is_before)
     }
 
     pub fn admits(&self, version: Version) -> bool {

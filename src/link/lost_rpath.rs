@@ -51,11 +51,10 @@ fn has_program(package: &Path) -> bool {
 fn members(root: &Path) -> Vec<PathBuf> {
     let manifest = files::read(&root.join("Cargo.toml")).unwrap_or_default();
     let mut dirs = vec![root.to_path_buf()];
-    for text in manifest.split(['"', '\'']) {
-        if !text.is_empty() && !text.contains("**") && !text.contains('\n') {
-            let pattern = root.join(text);
-            dirs.extend(files::glob(&pattern.to_string_lossy()).unwrap_or_default());
-        }
+    let texts = manifest.split(['"', '\'']);
+    for text in texts.filter(|text| !text.contains("**")) {
+        let found = files::glob(&root.join(text).to_string_lossy());
+        dirs.extend(found.unwrap_or_default());
     }
     dirs
 }

@@ -40,8 +40,8 @@ impl Config {
         let toolchain = cuda.is_none().then(|| self.survey_on(host.clone()));
         let compiler = match &toolchain {
             Some(toolchain) => {
-                let fault = toolchain.toolkit_fault.clone();
-                findings.extend(fault.filter(|fault| !is_not_found(fault.id)));
+                let fault = toolchain.toolkit_fault.iter();
+                findings.extend(fault.filter(|fault| !is_not_found(fault.id)).cloned());
                 toolchain.compiler(request.as_ref(), &mut findings)
             }
             None => cuda.and_then(|cuda| Compiler::from_table(None, cuda)),
@@ -61,11 +61,10 @@ impl Config {
             &host,
             &mut findings,
         );
-        let mut selection = selection.unwrap_or_else(|error| Selection {
-            findings: vec![error],
-            ..Selection::default()
+        let mut selection = selection.unwrap_or_else(|error| {
+            findings.push(error);
+            Selection::default()
         });
-        findings.append(&mut selection.findings);
         if verdict(&findings, true) == Verdict::Fail {
             selection.list = TargetList::default();
         }

@@ -75,7 +75,6 @@ impl Toolchain {
             &self.host,
             &mut findings,
         )?;
-        findings.append(&mut selection.findings);
         selection.findings = findings;
         Ok(selection)
     }
@@ -125,7 +124,7 @@ impl Toolchain {
 }
 
 /// Selects the targets for a build, and for `cudnn-guard targets`. The GPUs of this machine are queried only if they
-/// matter. `cuda` and `cudnn` are the versions that the kernels are compiled for.
+/// matter. The kernels are compiled for `cuda` and `cudnn`. All findings are added to `findings`.
 pub(crate) fn choose(
     config: &Config,
     request: Option<&TargetRequest>,
@@ -153,26 +152,24 @@ pub(crate) fn choose(
             .map_err(|problem| problem.finding(request, gpu_fault.as_ref()))?,
         None => select::default_targets(compiler, &gpus, &is_supported),
     };
+    findings.append(&mut selection.findings);
     let is_release = host.env.var("PROFILE") == Some("release");
     if !gpus.is_empty() && is_release {
         let targets = selection.list.targets();
         let left_out = select::left_out(&targets, compiler);
-        let left_out = left_out.map(|note| note.finding());
-        selection.findings.extend(left_out);
+        findings.extend(left_out.map(|note| note.finding()));
     }
     if config.embed_ptx {
         selection.list.embed_ptx();
     }
     let targets = selection.list.targets();
     if is_release && !selection.list.has_ptx() {
-        let note = SelectionNote::NoPtx(&targets).finding();
-        selection.findings.push(note);
+        findings.push(SelectionNote::NoPtx(&targets).finding());
     }
-    let wrong = miscompiled::check(cuda, &selection);
-    selection.findings.extend(wrong);
+    findings.extend(miscompiled::check(cuda, &selection));
     if let Some(cudnn) = cudnn {
-        let unsupported = rules::targets(cudnn, &targets, selection.chosen_by, &host.platform);
-        selection.findings.extend(unsupported);
+        let by = selection.chosen_by;
+        findings.extend(rules::targets(cudnn, &targets, by, &host.platform));
     }
     Ok(selection)
 }
