@@ -66,14 +66,26 @@ impl CheckContext<'_> {
     pub fn fetch(&self) -> Option<FetchOptions> {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
         let requirements = self.requirements;
-        let from = |kind| Some(requirements.get(kind)?.from.major);
-        let is_beyond = from(Kind::Toolkit) > Some(majors::NEWEST_CUDA)
-            || from(Kind::Cudnn) > Some(majors::NEWEST_CUDNN);
-        if is_beyond || !self.env.is_native(self.platform) {
+        let cudnn = requirements.get(Kind::Cudnn);
+        // NVIDIA's wheels for aarch64 begin with cuDNN 9 and CUDA 12.
+        let is_arm = self.platform.cpu == "aarch64";
+        let known = if is_arm { &[9][..] } else { majors::CUDNN };
+        let is_unknown = cudnn.is_some_and(|one| !known.iter().any(|major| one.overlaps(*major)));
+        if is_unknown || !self.env.is_native(self.platform) {
             return None;
         }
-        let requested = |kind| requirements.get(kind)?.to_fetch(kind);
-        let has_wheel = |cuda: &u32| requirements.install_cudnn(Installer::Pip, *cuda).is_some();
+        let requested = |kind| {
+            let mut all = self.scan.candidates.iter();
+            let fetched = all.find(|one| one.kind() == kind && one.via == FoundVia::Fetched);
+            let fetched = fetched.and_then(Candidate::version);
+            requirements.get(kind)?.to_fetch(kind, fetched)
+        };
+        let cuda = requirements.get(Kind::Toolkit);
+        let has_wheel = |major: &u32| {
+            !(is_arm && *major < 12)
+                && cuda.is_none_or(|cuda| cuda.overlaps(*major))
+                && requirements.install_cudnn(Installer::Pip, *major).is_some()
+        };
         let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
         let newest = majors::CUDA.iter().copied().find(has_wheel)?;
         let option = |major: u32| (major != majors::NEWEST_CUDA).then(|| major.to_string());

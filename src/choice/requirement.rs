@@ -1,5 +1,6 @@
 //! Version requirements as half-open ranges.
 
+use crate::model::owner::brief;
 use crate::model::{Installer, Kind};
 use crate::runtime::facts::majors;
 use crate::{Finding, Version};
@@ -90,25 +91,31 @@ impl Requirement {
         (self.below? <= next).then_some(self.from.major)
     }
 
-    /// Returns the version to pass to `cudnn-guard fetch`, if the newest version might not meet the requirement.
-    pub fn to_fetch(&self, kind: Kind) -> Option<String> {
-        let below = self.below?;
-        let newest = match kind {
-            Kind::Toolkit => majors::NEWEST_CUDA,
-            Kind::Cudnn => majors::NEWEST_CUDNN,
+    /// Returns the version to pass to `cudnn-guard fetch`, if the newest version might not meet the requirement. A
+    /// version that was fetched before stays unless another one is named.
+    pub fn to_fetch(&self, kind: Kind, fetched: Option<Version>) -> Option<String> {
+        let (newest, least) = match kind {
+            Kind::Toolkit => (majors::NEWEST_CUDA, self.from.short()),
+            Kind::Cudnn => (majors::NEWEST_CUDNN, brief(self.from)),
         };
-        let is_whole_majors = (below.minor, below.patch) == (0, 0);
-        match self.from {
-            _ if is_whole_majors && below.major > newest => None,
-            // An older version with this major, which was fetched before, would stay.
-            from if kind == Kind::Toolkit && from.minor > 0 && self.only_major().is_some() => {
-                Some(from.short())
-            }
-            _ if is_whole_majors => Some(below.major.saturating_sub(1).to_string()),
-            from if from.major == 0 => None,
-            from if from.patch == 0 || kind == Kind::Toolkit => Some(from.short()),
-            from => Some(from.to_string()),
+        if fetched.is_some_and(|fetched| fetched < self.from) {
+            return Some(least);
         }
+        let below = self.below?;
+        match (below.minor, below.patch) {
+            (0, 0) if below.major > newest => None,
+            (0, 0) => Some(below.major.saturating_sub(1).to_string()),
+            (minor @ 1.., patch) if patch == 0 || self.from.major == 0 => {
+                Some(format!("{}.{}", below.major, minor - 1))
+            }
+            _ => Some(least),
+        }
+    }
+
+    /// Returns `true` if versions with this major may meet the requirement.
+    pub fn overlaps(&self, major: u32) -> bool {
+        let is_before = |below| Version::new(major, 0, 0) < below;
+        self.from.major <= major && self.below.is_none_or(is_before)
     }
 
     pub fn admits(&self, version: Version) -> bool {
@@ -211,20 +218,29 @@ mod tests {
 
     #[test]
     fn fetch_gets_a_version_that_meets_the_requirement() {
-        for (kind, text, fetched) in [
-            (Kind::Toolkit, ">=12.0", None),
-            (Kind::Toolkit, ">=12, <14", None),
-            (Kind::Toolkit, ">=12, <13", Some("12")),
-            (Kind::Toolkit, "=12.8", Some("12.8")),
-            (Kind::Toolkit, "=12.8.1", Some("12.8")),
-            (Kind::Cudnn, ">=9.1, <10", None),
-            (Kind::Cudnn, "<9", Some("8")),
-            (Kind::Cudnn, ">=9.1, <9.5", Some("9.1")),
-            (Kind::Cudnn, "=9.10.1", Some("9.10.1")),
-            (Kind::Cudnn, "<9.5", None),
+        for (kind, text, before, fetched) in [
+            (Kind::Toolkit, ">=12.0", None, None),
+            (Kind::Toolkit, ">=13.2", None, None),
+            (Kind::Toolkit, ">=13.2", Some((13, 0, 0)), Some("13.2")),
+            (Kind::Toolkit, ">=13.2", Some((13, 4, 0)), None),
+            (Kind::Toolkit, ">=12, <14", None, None),
+            (Kind::Toolkit, ">=12, <13", None, Some("12")),
+            (Kind::Toolkit, ">=12.4, <13", None, Some("12")),
+            (Kind::Toolkit, ">=12.4, <13", Some((12, 2, 0)), Some("12.4")),
+            (Kind::Toolkit, "=12.8", None, Some("12.8")),
+            (Kind::Toolkit, "=12.8.1", None, Some("12.8")),
+            (Kind::Cudnn, ">=9.1, <10", None, None),
+            (Kind::Cudnn, ">=9.10.2", Some((9, 10, 1)), Some("9.10.2")),
+            (Kind::Cudnn, "<9", None, Some("8")),
+            (Kind::Cudnn, ">=9.1, <9.5", None, Some("9.4")),
+            (Kind::Cudnn, "=9.10.1", None, Some("9.10.1")),
+            (Kind::Cudnn, "<9.5", None, Some("9.4")),
+            (Kind::Cudnn, "<9.10.2", None, Some("9.9")),
         ] {
             let requirement = Requirement::parse(text, kind.name()).unwrap();
-            assert_eq!(requirement.to_fetch(kind).as_deref(), fetched, "{text}");
+            let before = before.map(|(major, minor, patch)| Version::new(major, minor, patch));
+            let to_fetch = requirement.to_fetch(kind, before);
+            assert_eq!(to_fetch.as_deref(), fetched, "{text} {before:?}");
         }
     }
 

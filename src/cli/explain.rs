@@ -48,15 +48,14 @@ struct Explained {
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let values = |name| arguments.get_many::<String>(name).unwrap_or_default();
     let words: Vec<&String> = values("id").chain(values("more")).collect();
-    let explained = match words[..] {
+    let (explained, error) = match words[..] {
         [first, ..] if first != "-" => explain_all(&words),
-        _ => match input() {
-            Some(text) => explain_messages(&text, false),
-            None => Ok(list()),
+        _ => match input().map(|text| explain_messages(&text, false)) {
+            Some(Ok(explained)) => (explained, None),
+            Some(Err(error)) => (Explained::default(), Some(error)),
+            None => (list(), None),
         },
     };
-    let error = explained.as_ref().err().cloned();
-    let explained = explained.unwrap_or_default();
     let json = explained.to_json();
     terminal::show(terminal::form(arguments, json, explained.text));
     error.map_or(ExitCode::SUCCESS, |error| terminal::refuse(2, error))
@@ -87,16 +86,21 @@ fn match_json(explanation: &Explanation) -> Json {
     ])
 }
 
-fn explain_all(arguments: &[&String]) -> Result<Explained, String> {
-    let mut all = Explained::default();
+/// Returns what is known about the arguments, and the errors about the others.
+fn explain_all(arguments: &[&String]) -> (Explained, Option<String>) {
+    let (mut all, mut errors) = (Explained::default(), None::<String>);
     for argument in arguments {
-        let one = explain_argument(argument)?;
-        let gap = if all.text.is_empty() { "" } else { "\n" };
-        all.text += &format!("{gap}{}", one.text);
-        all.pages.extend(one.pages);
-        all.matches.extend(one.matches);
+        match explain_argument(argument) {
+            Ok(one) => {
+                let gap = if all.text.is_empty() { "" } else { "\n" };
+                all.text += &format!("{gap}{}", one.text);
+                all.pages.extend(one.pages);
+                all.matches.extend(one.matches);
+            }
+            Err(error) => *errors.get_or_insert_default() += &error,
+        }
     }
-    Ok(all)
+    (all, errors)
 }
 
 fn explain_argument(argument: &str) -> Result<Explained, String> {

@@ -68,7 +68,7 @@ pub fn text(built: &Built, opened: Option<&[&str]>) -> String {
     let _ = write!(
         out,
         "}}\n\n#[allow(unused_imports, unreachable_pub)]\n\
-         pub use imp::{{{more}{functions}, BuiltRecord, Failure, Finding, Report, Severity, Verdict, _BUILT as BUILT}};\n"
+         pub use self::imp::{{{more}{functions}, BuiltRecord, Failure, Finding, Report, Severity, Verdict, _BUILT as BUILT}};\n"
     );
     out
 }
@@ -124,7 +124,7 @@ fn _with_child() {
     runtime::child::enter_before_main!();
 }
 
-pub use runtime::{BuiltRecord, Failure, Finding, Report, Severity, Verdict};
+pub use self::runtime::{BuiltRecord, Failure, Finding, Report, Severity, Verdict};
 
 /// Verifies everything and exits with code 78 if something is incompatible. If something is unknown, it prints a few
 /// lines to standard error, and the program continues.

@@ -101,7 +101,8 @@ impl Toolchain {
         let absolute = rpaths.iter().find(|dir| dir.is_absolute());
         let lost = absolute.and_then(|dir| lost_rpath::find(&self.host.env, dir));
         let Some((finding, files)) = lost else { return };
-        for line in finding.to_string().lines() {
+        let text = finding.map_or_else(String::new, |finding| finding.to_string());
+        for line in text.lines() {
             plan.add(Directive::Warning(line.to_string()));
         }
         for file in files {

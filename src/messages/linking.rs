@@ -20,14 +20,14 @@ impl Linked {
 impl LostRpath<'_> {
     /// Returns the finding. `dir` is the directory in the rpath.
     pub fn finding(&self, dir: &Path) -> Finding {
-        let dir = dir.display();
-        match self {
-            Self::NotQueried { name, links } => FindingId::LibraryNotFound.warning(format!(
+        let (name, dir) = (self.name, dir.display());
+        match self.links {
+            Some(links) => FindingId::LibraryNotFound.warning(format!(
                 "programs that depend on `{name}` cannot find the libraries in `{dir}` unless their build.rs adds the rpath"
             ))
             .help(format!("add `cudnn_guard::{}?.link()` to the build.rs of each program", Linked::query(links)))
             .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so"),
-            Self::NoLinksKey { name } => FindingId::LibraryNotFound.warning(format!(
+            None => FindingId::LibraryNotFound.warning(format!(
                 "programs that depend on `{name}` do not get its rpath to `{dir}`: cargo passes on libraries, but no linker \
                  arguments"
             ))

@@ -5,8 +5,11 @@ use crate::model::{ChosenBy, TargetList};
 use crate::report::json::texts;
 use crate::report::layout::{columns, wrapped, wrapped_lines};
 use crate::report::verdict;
+use crate::runtime::facts::finding_id::is_not_found;
 use crate::runtime::report::json_members::document;
+use crate::targets::select::Selection;
 use crate::targets::{Compiler, Dialect, TargetRequest, nvcc_table, target_request};
+use crate::toolchain::Toolchain;
 use crate::toolchain::targets::choose;
 use crate::{Finding, Verdict, Version};
 use std::fmt;
@@ -21,8 +24,8 @@ pub struct TargetReport {
 }
 
 impl Config {
-    /// Examines this list. Default: the variables, else the GPUs of this machine, else `all-major`. With `cuda`, the
-    /// targets of nvcc are taken from the tables for that version. Without it, this machine's nvcc is queried.
+    /// Examines this list. Default: the targets that a build would use. With `cuda`, the targets of nvcc are taken from
+    /// the tables for that version. Without it, this machine's nvcc is queried.
     pub fn examine_targets(&self, list: Option<&str>, cuda: Option<Version>) -> TargetReport {
         let host = self.host();
         let request = match list {
@@ -34,43 +37,40 @@ impl Config {
             None => target_request::request(&host.env, &self.archs),
         };
         let mut findings = Vec::new();
-        let (compiler, source) = match cuda {
-            Some(cuda) => (Compiler::from_table(None, cuda), from_table(cuda)),
-            None => {
-                let letters = target_request::needs_letters(request.as_ref());
-                let toolchain = self.survey_on(host.clone());
-                let compiler = toolchain.compiler(letters, &mut findings);
-                let source = match &compiler {
-                    Some(compiler) if compiler.was_queried => {
-                        format!("{}, asked", compiler.name)
-                    }
-                    Some(compiler) => format!("what {} is known to do", compiler.name),
-                    None => "the list alone: there is no CUDA here".to_string(),
-                };
-                (compiler, source)
+        let toolchain = cuda.is_none().then(|| self.survey_on(host.clone()));
+        let compiler = match &toolchain {
+            Some(toolchain) => {
+                let fault = toolchain.toolkit_fault.iter();
+                findings.extend(fault.filter(|fault| !is_not_found(fault.id)).cloned());
+                toolchain.compiler(request.as_ref(), &mut findings)
             }
+            None => cuda.and_then(|cuda| Compiler::from_table(None, cuda)),
         };
-        let (list, chosen_by) = match choose(
+        let source = match (cuda, &compiler) {
+            (Some(cuda), _) => from_table(cuda),
+            (None, Some(compiler)) if compiler.was_queried => format!("{}, asked", compiler.name),
+            (None, Some(compiler)) => format!("what {} is known to do", compiler.name),
+            (None, None) => "the list alone: there is no CUDA here".to_string(),
+        };
+        let selection = choose(
+            self,
             request.as_ref(),
-            None,
             compiler.as_ref(),
-            &|_| true,
+            cuda.or_else(|| toolchain.as_ref()?.cuda_version()),
+            toolchain.as_ref().and_then(Toolchain::cudnn),
             &host,
             &mut findings,
-        ) {
-            Ok(selection) => {
-                findings.extend(selection.findings);
-                (selection.list, selection.chosen_by)
-            }
-            Err(error) => {
-                findings.push(error);
-                let from = request.map_or(ChosenBy::Default, |request| request.from);
-                (TargetList::default(), from)
-            }
-        };
+        );
+        let mut selection = selection.unwrap_or_else(|error| {
+            findings.push(error);
+            Selection::default()
+        });
+        if verdict(&findings, true) == Verdict::Fail {
+            selection.list = TargetList::default();
+        }
         TargetReport {
-            list,
-            chosen_by,
+            list: selection.list,
+            chosen_by: selection.chosen_by,
             source,
             findings,
         }

@@ -4,6 +4,7 @@ pub mod json;
 
 use crate::model::{
     Candidate, Cudnn, Found, FoundVia, Installer, Library, Obstacle, Owner, Rejection, Toolkit,
+    Variable,
 };
 use crate::report::{Machine, ToolchainReport};
 use crate::runtime::binary::Defect;
@@ -158,6 +159,32 @@ also found
 verdict: pass (all versions are compatible)
 "
     );
+}
+
+#[test]
+fn a_long_origin_continues_on_the_next_line() {
+    let mut report = complete_report();
+    let names = [
+        Variable::CudnnIncludeDir,
+        Variable::CudnnLibraryPath,
+        Variable::CudnnInstallPath,
+        Variable::CudnnRootDir,
+    ];
+    for candidate in &mut report.candidates {
+        candidate.via = FoundVia::variables(&names);
+    }
+    let text = report.to_string();
+    let expected = "  ✓ cuDNN     9.14.0 for CUDA 13 at /opt/nv/cudnn
+              found via CUDNN_INCLUDE_DIR and CUDNN_LIBRARY_PATH and
+              CUDNN_INSTALL_PATH and CUDNN_ROOT_DIR
+  ✓ header ";
+    assert!(text.contains(expected), "{text}");
+    let expected = "also found
+  CUDA 12.4 at /usr/local/cuda-12.4
+    found via CUDNN_INCLUDE_DIR and CUDNN_LIBRARY_PATH and CUDNN_INSTALL_PATH
+    and CUDNN_ROOT_DIR
+    not chosen: ";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

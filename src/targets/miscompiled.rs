@@ -1,8 +1,7 @@
 //! Targets for which a version of nvcc is known to compile wrong machine code.
 
-use crate::model::Toolkit;
 use crate::model::target_list::add;
-use crate::runtime::facts::{ComputeCapability, Finding};
+use crate::runtime::facts::{ComputeCapability, Finding, Version};
 use crate::targets::select::Selection;
 use crate::targets::target_lists::{machine, ptx};
 
@@ -12,8 +11,8 @@ const B300: ComputeCapability = ComputeCapability::new(10, 3);
 /// Returns the finding if this version of nvcc compiles wrong code for a selected target. CUDA 13.2 does so for
 /// [`B300`]: kernels of causal-conv1d return wrong results, observed with V13.2.51. PTX is not affected, because the
 /// driver compiles it. https://github.com/Dao-AILab/causal-conv1d/issues/105
-pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Finding> {
-    let cuda = toolkit?.version?;
+pub fn check(cuda: Option<Version>, selection: &Selection) -> Option<Finding> {
+    let cuda = cuda?;
     let targets = selection.list.targets();
     if (cuda.major, cuda.minor) != (13, 2) || !targets.contains(&machine(B300)) {
         return None;
@@ -32,7 +31,6 @@ pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Finding
 mod tests {
     use super::*;
     use crate::model::ChosenBy;
-    use crate::runtime::facts::Version;
     use crate::targets::dialect::Dialect;
     use crate::targets::select::select;
     use crate::targets::target_request::TargetRequest;
@@ -44,11 +42,8 @@ mod tests {
             text: targets.to_string(),
         };
         let selection = select(Some(&request), None, &[]).unwrap();
-        let toolkit = Toolkit {
-            version: Some(Version::new(cuda.0, cuda.1, cuda.2)),
-            ..Toolkit::default()
-        };
-        Some(check(Some(&toolkit), &selection)?.to_string())
+        let cuda = Version::new(cuda.0, cuda.1, cuda.2);
+        Some(check(Some(cuda), &selection)?.to_string())
     }
 
     #[test]

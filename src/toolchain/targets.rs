@@ -2,15 +2,14 @@
 
 use crate::compat::rules;
 use crate::error::Error;
-use crate::model::{ChosenBy, TargetList};
-use crate::runtime::driver::Device;
+use crate::model::{ChosenBy, Cudnn, TargetList};
 use crate::system::Host;
 use crate::targets::select::{Selection, SelectionNote};
 use crate::targets::{Compiler, TargetRequest, gpus, miscompiled, select, target_request};
 use crate::toolchain::Toolchain;
 use crate::toolchain::environment_checks::compiler_skew;
 use crate::toolkit::nvcc;
-use crate::{ComputeCapability, Finding, Target};
+use crate::{Config, Finding, Target, Version};
 
 impl Toolchain {
     /// Returns the targets of kernels, in numeric order. They are taken from the first of these that is set:
@@ -20,9 +19,6 @@ impl Toolchain {
     ///
     /// # Errors
     /// `arch-unknown` if the list contains an invalid target, `arch-unsupported-by-nvcc` if nvcc does not support a target.
-    ///
-    /// [`Config::archs`]: crate::Config::archs
-    /// [`Config::default_archs`]: crate::Config::default_archs
     pub fn targets(&self) -> Result<Vec<Target>, Error> {
         Ok(self.selection()?.list.targets())
     }
@@ -69,55 +65,37 @@ impl Toolchain {
         }
         let request = target_request::request(&self.host.env, archs);
         let mut findings = Vec::new();
-        findings.extend(self.compiler_skew());
-        let fallback = target_request::script_request(
-            ChosenBy::BuildScriptDefault,
-            &self.config.default_archs,
-        );
-        let letters = target_request::needs_letters(request.as_ref().or(fallback.as_ref()));
-        let compiler = self.compiler(letters, &mut findings);
-        let is_supported = |gpu| match self.cudnn() {
-            Some(cudnn) => rules::may_support(cudnn, gpu, &self.host.platform),
-            None => true,
-        };
+        let compiler = self.compiler(request.as_ref(), &mut findings);
         let mut selection = choose(
+            &self.config,
             request.as_ref(),
-            fallback.as_ref(),
             compiler.as_ref(),
-            &is_supported,
+            self.cuda_version(),
+            self.cudnn(),
             &self.host,
             &mut findings,
         )?;
-        findings.append(&mut selection.findings);
         selection.findings = findings;
-        if self.config.embed_ptx {
-            selection.list.embed_ptx();
-        }
-        if self.host.env.var("PROFILE") == Some("release") && !selection.list.has_ptx() {
-            let note = SelectionNote::NoPtx(&selection.list.targets()).finding();
-            selection.findings.push(note);
-        }
-        let wrong = miscompiled::check(self.toolkit(), &selection);
-        selection.findings.extend(wrong);
-        if let Some(cudnn) = self.cudnn() {
-            let (targets, by) = (selection.list.targets(), selection.chosen_by);
-            let unsupported_targets = rules::targets(cudnn, &targets, by, &self.host.platform);
-            selection.findings.extend(unsupported_targets);
-        }
         Ok(selection)
     }
 
     /// Returns the chosen nvcc with its targets. It is queried. If that fails, the targets are from the table of
     /// versions.
-    pub(crate) fn compiler(&self, letters: bool, findings: &mut Vec<Finding>) -> Option<Compiler> {
+    pub(crate) fn compiler(
+        &self,
+        request: Option<&TargetRequest>,
+        findings: &mut Vec<Finding>,
+    ) -> Option<Compiler> {
         let toolkit = self.toolkit()?;
+        findings.extend(self.compiler_skew());
         let Some(path) = self.nvcc() else {
             return Compiler::from_table(None, toolkit.version?);
         };
         let name = path.display().to_string();
         match nvcc::gpu_codes(path, &self.host.answers) {
             Ok(codes) => {
-                let letters = if letters {
+                let fallback = default_request(&self.config);
+                let letters = if target_request::needs_letters(request.or(fallback.as_ref())) {
                     nvcc::lettered_codes(path, &self.host.answers)
                 } else {
                     None
@@ -145,13 +123,14 @@ impl Toolchain {
     }
 }
 
-/// Selects the targets. The GPUs of this machine are queried only if they matter. `fallback` is for a machine without a
-/// GPU and without a request.
+/// Selects the targets for a build, and for `cudnn-guard targets`. The GPUs of this machine are queried only if they
+/// matter. The kernels are compiled for `cuda` and `cudnn`. All findings are added to `findings`.
 pub(crate) fn choose(
+    config: &Config,
     request: Option<&TargetRequest>,
-    fallback: Option<&TargetRequest>,
     compiler: Option<&Compiler>,
-    is_served: &dyn Fn(ComputeCapability) -> bool,
+    cuda: Option<Version>,
+    cudnn: Option<&Cudnn>,
     host: &Host,
     findings: &mut Vec<Finding>,
 ) -> Result<Selection, Finding> {
@@ -165,65 +144,47 @@ pub(crate) fn choose(
             }
         }
     }
-    let mut selection = match request_for(request, fallback, &gpus) {
+    let is_supported =
+        |gpu| cudnn.is_none_or(|cudnn| rules::may_support(cudnn, gpu, &host.platform));
+    let fallback = default_request(config).filter(|_| gpus.is_empty());
+    let mut selection = match request.or(fallback.as_ref()) {
         Some(request) => select::select(Some(request), compiler, &gpus)
             .map_err(|problem| problem.finding(request, gpu_fault.as_ref()))?,
-        None => select::default_targets(compiler, &gpus, is_served),
+        None => select::default_targets(compiler, &gpus, &is_supported),
     };
-    if !gpus.is_empty() && host.env.var("PROFILE") == Some("release") {
+    findings.append(&mut selection.findings);
+    let is_release = host.env.var("PROFILE") == Some("release");
+    if !gpus.is_empty() && is_release {
         let targets = selection.list.targets();
         let left_out = select::left_out(&targets, compiler);
-        let left_out = left_out.map(|note| note.finding());
-        selection.findings.extend(left_out);
+        findings.extend(left_out.map(|note| note.finding()));
+    }
+    if config.embed_ptx {
+        selection.list.embed_ptx();
+    }
+    let targets = selection.list.targets();
+    if is_release && !selection.list.has_ptx() {
+        findings.push(SelectionNote::NoPtx(&targets).finding());
+    }
+    findings.extend(miscompiled::check(cuda, &selection));
+    if let Some(cudnn) = cudnn {
+        let by = selection.chosen_by;
+        findings.extend(rules::targets(cudnn, &targets, by, &host.platform));
     }
     Ok(selection)
 }
 
-/// Returns the request for a machine with these GPUs.
-fn request_for<'a>(
-    request: Option<&'a TargetRequest>,
-    fallback: Option<&'a TargetRequest>,
-    gpus: &[Device],
-) -> Option<&'a TargetRequest> {
-    request.or(fallback.filter(|_| gpus.is_empty()))
+/// Returns the request of [`Config::default_archs`].
+fn default_request(config: &Config) -> Option<TargetRequest> {
+    target_request::script_request(ChosenBy::BuildScriptDefault, &config.default_archs)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Version;
-    use crate::model::{ChosenBy, Environment};
     use crate::runtime::driver::query::{Driver, DriverProblem};
     use crate::targets::dialect::Dialect;
     use crate::targets::gpus::GpuQueryFault;
-
-    #[test]
-    fn default_archs_rank_below_variables_and_gpus() {
-        let request = |env: &[(&str, &str)]| {
-            let env = env
-                .iter()
-                .map(|(name, value)| (name.to_string(), value.into()));
-            target_request::request(&Environment::new(env), &[])
-        };
-        let fallback =
-            target_request::script_request(ChosenBy::BuildScriptDefault, &["80".to_string()]);
-        let gpu = Device {
-            name: "NVIDIA H100".to_string(),
-            capability: ComputeCapability::new(9, 0),
-        };
-        let chosen = |request: Option<&TargetRequest>, gpus: &[Device]| {
-            request_for(request, fallback.as_ref(), gpus).map(|request| request.from.to_string())
-        };
-        let variable = request(&[("CUDA_COMPUTE_CAP", "90")]);
-        assert_eq!(chosen(variable.as_ref(), &[]).unwrap(), "CUDA_COMPUTE_CAP");
-        assert_eq!(chosen(None, &[gpu]), None);
-        let expected = "`default_archs` in the build script";
-        assert_eq!(chosen(None, &[]).unwrap(), expected);
-        assert_eq!(
-            target_request::script_request(ChosenBy::BuildScriptDefault, &[]),
-            None
-        );
-    }
 
     #[test]
     fn native_without_a_gpu_reports_the_drivers_error() {

@@ -3,6 +3,7 @@
 
 mod answer;
 mod layout;
+mod targets;
 
 use crate::support::{builds, built, cargo, consumers, fresh, place, repository, run};
 use answer::{NAMES, json_of};

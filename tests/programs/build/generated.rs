@@ -222,9 +222,18 @@ fn generated_file_is_free_of_warnings_in_every_edition() {
         );
         let again = "/// And again, public.\n\
              pub mod guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n";
-        for edition in ["2018", "2021", "2024"] {
+        for edition in ["2015", "2018", "2021", "2024"] {
             // clippy also reports rustc's warnings.
-            fs::write(&main, format!("{text}{again}")).unwrap();
+            let all = match edition {
+                // The crate's root has to name its dependencies, and a module needs another name.
+                "2015" => {
+                    let text =
+                        text.replace("mod cudnn_guard {", "extern crate cudnn_guard;\nmod mine {");
+                    text.replace("cudnn_guard::startup()", "mine::startup()") + again
+                }
+                _ => format!("{text}{again}"),
+            };
+            fs::write(&main, all).unwrap();
             run(program("clippy-driver")
                 .args(["--crate-type=lib", "--emit=metadata", "--edition", edition])
                 .arg("--extern")

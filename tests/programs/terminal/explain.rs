@@ -210,14 +210,18 @@ fn several_ids_are_explained() {
     let json = explain(&["no-gpu", "device-busy", "--json"]);
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
     assert_eq!(json["pages"].as_array().map(Vec::len), Some(2));
-    must_print(
-        &explain(&["no-gpu", "device-bsy"]),
-        2,
-        "",
-        "unknown finding `device-bsy`\n  \
+    // The pages of the others are printed, and then the error.
+    let unknown = "unknown finding `device-bsy`\n  \
          = help: run `cudnn-guard explain device-busy`\n  \
-         = help: run `cudnn-guard explain` for a list of all findings\n",
-    );
+         = help: run `cudnn-guard explain` for a list of all findings\n";
+    let mixed = explain(&["no-gpu", "device-bsy", "device-busy"]);
+    must_print(&mixed, 2, &both, unknown);
+    let two = explain(&["device-bsy", "no-gpu", "device-bsy"]);
+    must_print(&two, 2, &page("no-gpu"), &unknown.repeat(2));
+    let json = explain(&["device-bsy", "no-gpu", "--json"]);
+    assert_eq!(json.status.code(), Some(2));
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    assert_eq!(json["pages"][0]["id"], "no-gpu");
 }
 
 #[test]
@@ -445,6 +449,31 @@ fn another_line_can_tell_the_circumstances_of_a_message() {
         "{sanitized}"
     );
     assert!(!sanitized.contains("used up"), "{sanitized}");
+}
+
+/// The guard of a program without other calls of cuDNN refers to cuDNN too.
+#[test]
+fn a_forgotten_call_of_link_is_recognized_by_the_guard() {
+    let line = "  = note: rust-lld: error: undefined symbol: cudnnGetVersion\n";
+    let text = |input: &str| {
+        let output = explain_input(input.as_bytes());
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let guard = "          >>>               app.rcgu.o:(app::gpu::imp::KEEP::h4f9e6e3192348798)\n";
+    assert_eq!(
+        text(&format!("{line}{guard}")),
+        "= note: rust-lld: error: undefined symbol: cudnnGetVersion\n  \
+         The guard of cudnn-guard calls `cudnnGetVersion` of the cuDNN that the program\n  \
+         is linked with, but the program is not linked with cuDNN.\n  \
+         = help: add a call of `link()` on the toolchain to build.rs, after the calls\n          \
+         that compile kernels or C code; if the program opens cuDNN itself,\n          \
+         call `.link(Link::Runtime)` on the `Config` instead\n"
+    );
+    let other = text(line);
+    assert!(
+        other.contains("println!(\"cargo::rustc-link-lib=cudnn\");"),
+        "{other}"
+    );
 }
 
 #[test]

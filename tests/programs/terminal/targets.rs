@@ -158,7 +158,12 @@ fn every_gpu_of_this_machine_is_a_target() {
             &["sm_61", "compute_61", "sm_86", "compute_86"],
             &["kernels-not-covering-gpu"],
         ),
-        ("80", &[("PROFILE", "release")], &["sm_80"], &[]),
+        (
+            "80",
+            &[("PROFILE", "release")],
+            &["sm_80"],
+            &["kernels-not-covering-gpu"],
+        ),
         ("native", &[("SIM_CAPABILITY", "8.6")], &["sm_86"], &[]),
         ("native", &[("CUDA_VISIBLE_DEVICES", "")], &[], &["no-gpu"]),
     ];

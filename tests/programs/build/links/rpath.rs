@@ -145,6 +145,58 @@ fn a_lost_rpath_is_reported_with_the_fix_for_programs() {
     run(started.env("LD_LIBRARY_PATH", installed.join("lib"))).says("cuDNN 91400");
 }
 
+/// cargo repeats the warnings of a build script that does not run again.
+#[test]
+fn the_warning_about_a_lost_rpath_follows_the_programs() {
+    let installed = fresh("links-follow-cudnn");
+    cudnn(&installed);
+    let dir = fresh("links-follow");
+    workspace("links-follow", "\"crates/*\"");
+    let crates = dir.join("crates");
+    let main = ("main.rs", "fn main() {}\n");
+    let member = |name: &str, script: &str| package(&crates, name, "", "", script, main);
+    package(&crates, "follow-sys", "", "", LINK, ("lib.rs", LIBRARY));
+    member("follow-app", "");
+    let warning = format!(
+        "warning: follow-sys@0.1.0: programs that depend on `follow-sys` do not get its rpath to `{}`: cargo passes on \
+         libraries, but no linker arguments  [library-not-found]\n",
+        installed.join("lib").display()
+    );
+    let warns = |when: &str| {
+        let text = build(&dir, &installed).exits_with(0).text();
+        let is_shown = text.contains("[library-not-found]");
+        assert_eq!(text.contains(&warning), is_shown, "{when}: {text}");
+        is_shown
+    };
+    assert!(warns("no program adds the rpath"));
+    assert!(warns("cargo repeats the warning"));
+    member("follow-app", LINK);
+    assert!(!warns("the program links cuDNN itself"));
+    member("follow-app", "");
+    assert!(warns("the program no longer does"));
+    member("follow-tool", LINK);
+    assert!(!warns("a new program links cuDNN"));
+    fs::remove_dir_all(crates.join("follow-tool")).unwrap();
+    assert!(warns("the new program is removed"));
+    let other = crates.join("follow-app/build/main.rs");
+    let key = "build = \"build/main.rs\"";
+    package(&crates, "follow-app", key, "", LINK, main);
+    fs::create_dir(other.parent().unwrap()).unwrap();
+    fs::rename(crates.join("follow-app/build.rs"), &other).unwrap();
+    assert!(!warns("its build script has another name"));
+    member("follow-app", "");
+    assert!(warns("the program no longer links cuDNN"));
+    // The first help, of which only one half is done.
+    let manifest = crates.join("follow-sys/Cargo.toml");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let with_links = text.replace("[dependencies]", "links = \"follow-sys\"\n[dependencies]");
+    write(&manifest, &with_links);
+    build(&dir, &installed)
+        .exits_with(0)
+        .says("unless their build.rs adds the rpath  [library-not-found]\n")
+        .does_not_say("do not get its rpath");
+}
+
 /// As when an archive of a program, or a wheel beside NVIDIA's, is unpacked on another machine.
 #[test]
 fn a_program_finds_libraries_that_were_unpacked_with_it() {
