@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 /// Lints that a crate may deny but that are irrelevant for a generated file.
 const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, \
-    unreachable_pub, unused_imports, unused_qualifications, unused_results";
+    clashing_extern_declarations, unreachable_pub, unused_imports, unused_qualifications, unused_results";
 
 /// The length of the magic number, the format version and the size.
 const HEADER: usize = 12;

@@ -202,10 +202,16 @@ impl Misplaced {
                 "write full paths in LD_LIBRARY_PATH, separated by colons".to_string()
             }
             (Unsearched::Uncached(_), _) => "run `ldconfig` as root".to_string(),
-            (_, Some((value, Starter::Shell))) => format!(
-                "run `export LD_LIBRARY_PATH={}` before you start the program",
-                quoted(value)
-            ),
+            (_, Some((value, Starter::Shell))) => {
+                let value = match value.strip_prefix(&format!("{dir}:")) {
+                    // `cargo run` adds directories, which the variable of the shell does not contain.
+                    Some(_) if !matches!(self.cause, Unsearched::Entry(..)) => {
+                        quoted(&dir.to_string()) + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+                    }
+                    _ => quoted(value),
+                };
+                format!("run `export LD_LIBRARY_PATH={value}` before you start the program")
+            }
             (_, Some((value, Starter::Sudo))) => format!(
                 "run `sudo env LD_LIBRARY_PATH={} PROGRAM`: sudo drops the variable of your shell",
                 quoted(value)

@@ -95,6 +95,18 @@ fn a_question_about_the_libraries_is_a_call_of_the_guard() {
     assert!(!ran.stderr.contains(": warning: "), "{}", ran.stderr);
 }
 
+/// The file declares a function of cuDNN too, so that the program is linked with cuDNN.
+#[test]
+fn a_program_may_declare_a_function_of_cudnn_as_safe() {
+    let sound = simulated::simulated((9, 14, 0));
+    let declared = "unsafe extern \"C\" {\n    safe fn cudnnGetVersion() -> usize;\n}\nmod gpu {";
+    let main = main("gpu::startup(); cudnnGetVersion();").replace("mod gpu {", declared);
+    let dir = project("generated-declared", NEEDS_BOTH, &main);
+    let mut check = cargo(&dir, &["check", "--message-format=short"]);
+    let ran = run(check.env("CUDA_HOME", &sound).env("CUDNN_PATH", &sound)).exits_with(0);
+    assert!(!ran.stderr.contains(": warning: "), "{}", ran.stderr);
+}
+
 /// The build script does not require cuDNN.
 #[test]
 fn a_program_without_cudnn_has_a_guard_of_the_driver() {

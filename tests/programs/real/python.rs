@@ -28,9 +28,7 @@ fn staged(dir: &Path) -> String {
     fs::write(dir.join("Cargo.toml"), manifest).unwrap();
     fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
     fs::write(dir.join("build.rs"), block(&guide, "rust,no_run")).unwrap();
-    // The guard's module, as in main.rs, and a call of cuDNN.
-    let library = "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\n\
-        unsafe extern \"C\" {\n    fn cudnnGetVersion() -> usize;\n}\n\n";
+    let library = "unsafe extern \"C\" {\n    fn cudnnGetVersion() -> usize;\n}\n\n";
     let version = "    #[pyo3::pyfunction]\n    fn version() -> usize {\n        unsafe { super::cudnnGetVersion() }\n    }\n\n";
     let shown = block(&guide, "rust,ignore");
     let with_version = shown.replace(

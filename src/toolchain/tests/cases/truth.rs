@@ -128,7 +128,7 @@ impl<'a> World<'a> {
                 .char_indices()
                 .filter(|(_, one)| match quotes {
                     Some(mark) => mark.ends_with(*one),
-                    None => one.is_whitespace() || "`'\",:;)".contains(*one),
+                    None => one.is_whitespace() || "`'\",:;)$".contains(*one),
                 })
                 .map(|(end, _)| end)
                 .chain([behind.len()]);

@@ -101,7 +101,7 @@ fn a_cudnn_in_an_active_environment_is_named() {
             ("VIRTUAL_ENV", venv.at("venv")),
         ],
         &format!("{lib}/libcudnn.so.9"),
-        &format!("HERE/{lib}:/usr/lib"),
+        &format!("HERE/{lib}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}"),
         "VIRTUAL_ENV is `HERE/venv`, but the loader ignores that variable",
     );
     let conda = cudnn_in("conda/lib");
