@@ -24,9 +24,8 @@ pub struct Misplaced {
     pub file: Option<PathBuf>,
     /// The reason why the loader does not search there.
     pub cause: Unsearched,
-    /// The value of LD_LIBRARY_PATH with which the loader would find the file, and the place where the variable is set.
-    /// `None` if the loader ignores the variable for this program.
-    pub library_path: Option<(String, Starter)>,
+    /// `None` if the loader ignores LD_LIBRARY_PATH for this program.
+    pub library_path: Option<LibraryPath>,
     /// On Windows: the program searches no PATH, since it called `SetDefaultDllDirectories`.
     pub ignores_path: bool,
 }
@@ -41,6 +40,17 @@ impl Misplaced {
             ignores_path: false,
         }
     }
+}
+
+/// A value of LD_LIBRARY_PATH with which the loader would find a file.
+#[derive(Clone, Debug)]
+pub struct LibraryPath {
+    /// The first directories, separated by colons.
+    pub dirs: String,
+    /// The present value, if it stays.
+    pub kept: String,
+    /// The place where the variable is set.
+    pub starter: Starter,
 }
 
 /// A library that is searched.

@@ -3,7 +3,7 @@
 use crate::runtime::binary::CACHE;
 use crate::runtime::facts::{Finding, FindingId, after_space, cudnn_file, quoted};
 use crate::runtime::loader::file_name::{FIRST_CUDARC_WITH_9, first_name};
-use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};
+use crate::runtime::loader::misplaced::{EntryFault, LibraryPath, Misplaced, Starter, Unsearched};
 use crate::runtime::loader::{FoundFile, MissingCudnn, Reach, ReachStep};
 use crate::runtime::system::LOADER;
 use std::path::Path;
@@ -202,29 +202,41 @@ impl Misplaced {
                 "write full paths in LD_LIBRARY_PATH, separated by colons".to_string()
             }
             (Unsearched::Uncached(_), _) => "run `ldconfig` as root".to_string(),
-            (_, Some((value, Starter::Shell))) => {
-                let value = match value.strip_prefix(&format!("{dir}:")) {
-                    // `cargo run` adds directories, which the variable of the shell does not contain.
-                    Some(_) if !matches!(self.cause, Unsearched::Entry(..)) => {
-                        quoted(&dir.to_string()) + "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-                    }
-                    _ => quoted(value),
-                };
-                format!("run `export LD_LIBRARY_PATH={value}` before you start the program")
-            }
-            (_, Some((value, Starter::Sudo))) => format!(
-                "run `sudo env LD_LIBRARY_PATH={} PROGRAM`: sudo drops the variable of your shell",
-                quoted(value)
-            ),
-            (_, Some((value, Starter::Systemd))) => format!(
-                "add `Environment=\"LD_LIBRARY_PATH={}\"` to `[Service]` in the unit, run `systemctl daemon-reload`, and restart the service",
-                in_unit(value)
-            ),
+            (_, Some(path)) => path.help(),
             (_, None) if self.ignores_path => {
                 format!("call `AddDllDirectory` with `{dir}` in this program before it opens cuDNN")
             }
             (_, None) if cfg!(windows) => format!("add `{dir}` to PATH where the program runs"),
             (_, None) => format!("add `{dir}` to /etc/ld.so.conf, and run `ldconfig` as root"),
+        }
+    }
+}
+
+impl LibraryPath {
+    fn help(&self) -> String {
+        let colon = if self.kept.is_empty() { "" } else { ":" };
+        let value = format!("{}{colon}{}", self.dirs, self.kept);
+        match self.starter {
+            Starter::Shell => {
+                // `cargo run` adds directories, which the variable of the shell does not contain.
+                let kept = if self.kept.is_empty() {
+                    ""
+                } else {
+                    "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+                };
+                format!(
+                    "run `export LD_LIBRARY_PATH={}{kept}` before you start the program",
+                    quoted(&self.dirs)
+                )
+            }
+            Starter::Sudo => format!(
+                "run `sudo env LD_LIBRARY_PATH={} PROGRAM`: sudo drops the variable of your shell",
+                quoted(&value)
+            ),
+            Starter::Systemd => format!(
+                "add `Environment=\"LD_LIBRARY_PATH={}\"` to `[Service]` in the unit, run `systemctl daemon-reload`, and restart the service",
+                in_unit(&value)
+            ),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The places where a library for Linux may be but the loader does not search.
 
-use crate::runtime::binary::{files_in, lib_folders};
+use crate::runtime::binary::{files_in, files_named, lib_folders};
 use crate::runtime::loader::misplaced::{
-    EntryFault, Misplaced, Starter, Unsearched, Wanted, by_variable, first_wanted,
+    EntryFault, LibraryPath, Misplaced, Starter, Unsearched, Wanted, by_variable, first_wanted,
 };
-use crate::runtime::loader::{System, ld_so_conf};
+use crate::runtime::loader::{SearchPath, System, ld_so_conf};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
@@ -50,17 +50,35 @@ pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
     let in_path = first_wanted(&path, wanted).map(|file| (file, Unsearched::Path));
     let by_variable = || by_variable(&|dir| below(dir, wanted));
     if let Some((file, cause)) = in_path.or_else(by_variable).or_else(by_prefix) {
-        let mut value = file.parent().unwrap_or(&file).display().to_string();
-        if !library_path.is_empty() {
-            value = format!("{value}:{library_path}");
+        let mut dirs = file.parent().unwrap_or(&file).display().to_string();
+        if let Some(dir) = cublas_beside(&file) {
+            dirs += &format!(":{}", dir.display());
         }
-        return Some(misplaced_by_entry(file, cause, value));
+        return Some(misplaced_by_entry(file, cause, dirs, library_path.into()));
     }
     // An entry of LD_LIBRARY_PATH that the loader reads differently than intended.
     for entry in library_path.split(BETWEEN) {
         if let (_, Some(fault)) = intended_directories(entry, &home) {
             let cause = Unsearched::Entry(entry.to_string(), fault);
             return Some(Misplaced::new(None, cause));
+        }
+    }
+    None
+}
+
+/// Returns the directory of the wheel of cuBLAS beside that of cuDNN, if the loader does not search it. Programs with
+/// cuDNN often open cuBLAS too.
+fn cublas_beside(file: &Path) -> Option<PathBuf> {
+    let wheels = file.ancestors().nth(3)?;
+    if !wheels.ends_with("nvidia") {
+        return None;
+    }
+    for wheel in files_in(wheels) {
+        let lib = wheel.join("lib");
+        let library = files_named(&lib, "libcublas.so.").pop();
+        if let Some(name) = library.as_deref().and_then(Path::file_name) {
+            let found = SearchPath::of_program().program_file(&name.to_string_lossy());
+            return found.is_none().then_some(lib);
         }
     }
     None
@@ -94,7 +112,12 @@ pub fn by_library_path(wanted: &Wanted<'_>, library_path: &str, home: &str) -> O
         entries.extend(meant);
     }
     let (file, cause) = found?;
-    Some(misplaced_by_entry(file, cause, entries.join(":")))
+    Some(misplaced_by_entry(
+        file,
+        cause,
+        entries.join(":"),
+        String::new(),
+    ))
 }
 
 /// Finds one of these names in a directory that the loader's configuration names, but its cache does not contain yet.
@@ -110,10 +133,16 @@ pub fn by_configuration(wanted: &Wanted<'_>, system: &System) -> Option<Misplace
     None
 }
 
-fn misplaced_by_entry(file: PathBuf, cause: Unsearched, value: String) -> Misplaced {
+/// `dirs` are the directories to add to the value `kept` of LD_LIBRARY_PATH.
+fn misplaced_by_entry(file: PathBuf, cause: Unsearched, dirs: String, kept: String) -> Misplaced {
     let mut misplaced = Misplaced::new(Some(file), cause);
     if !platform::is_privileged() {
-        misplaced.library_path = Some((value, Starter::find()));
+        let starter = Starter::find();
+        misplaced.library_path = Some(LibraryPath {
+            dirs,
+            kept,
+            starter,
+        });
     }
     misplaced
 }

@@ -7,6 +7,7 @@ use crate::support::{cache_of, rows, wrapped};
 use cudnn_guard::internals::loader::elf::misplaced;
 use cudnn_guard::internals::loader::misplaced::Wanted;
 use cudnn_guard::internals::loader::system::System;
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -209,6 +210,32 @@ fn a_fetched_cudnn_is_named() {
         let variables = [("LD_LIBRARY_PATH", ""), relative];
         let ran = run_in(&fetched.0, "startup", &fetched.0, &variables);
         assert!(!ran.stderr.contains("exists"), "{}", ran.stderr);
+    }
+}
+
+/// The program may open the cuBLAS of the same wheels, unless the loader finds it.
+#[test]
+fn the_cublas_beside_a_fetched_cudnn_is_named_too() {
+    let lib = "guard/nvidia/cudnn/lib";
+    let fetched = cudnn_in(lib);
+    let cublas = fetched.file("guard/nvidia/cu13/lib/libcublas.so.13");
+    fs::create_dir_all(cublas.parent().unwrap()).unwrap();
+    fs::copy(fetched.file(&format!("{lib}/libcudnn.so.9")), &cublas).unwrap();
+    let home = ("CUDNN_GUARD_HOME", fetched.at("guard"));
+    let reason = "CUDNN_GUARD_HOME is `HERE/guard`, but the loader ignores that variable";
+    let both = format!("HERE/{lib}:HERE/guard/nvidia/cu13/lib");
+    let kept = "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}";
+    for (value, export) in [
+        ("", both.clone()),
+        ("/usr/lib", both + kept),
+        (
+            fetched.at("guard/nvidia/cu13/lib"),
+            format!("HERE/{lib}{kept}"),
+        ),
+    ] {
+        let variables = [("LD_LIBRARY_PATH", value), home];
+        let file = format!("{lib}/libcudnn.so.9");
+        must_be_fixed_by_help(&fetched, &variables, &file, &export, reason);
     }
 }
 
