@@ -93,6 +93,21 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> 
     found
 }
 
+/// Returns the only CUDA that a feature or the variable chooses, with `true`, or else the newest that the build script
+/// accepts. `None` if the build script accepts any, or it is unknown.
+pub fn newest_accepted(cudarc: &LockedCudarc, env: &Environment) -> Option<(Version, bool)> {
+    if let [version] = chosen(cudarc, env).1[..] {
+        return Some((version, true));
+    }
+    let newer = Version::new(u32::MAX, 0, 0);
+    match unlisted(cudarc, DETECTED[0], newer, None)? {
+        CudarcRefusal::Unlisted { listed, .. } if !is_chosen(cudarc, env) => {
+            Some((*listed.last()?, false))
+        }
+        _ => None,
+    }
+}
+
 /// Returns `true` if a feature or the variable, which cargo may set for a build, chooses the CUDA version.
 fn is_chosen(cudarc: &LockedCudarc, env: &Environment) -> bool {
     !chosen(cudarc, env).1.is_empty()

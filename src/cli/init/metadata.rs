@@ -197,6 +197,18 @@ impl Package {
         (!names.is_empty()).then_some(names)
     }
 
+    /// Returns the dependencies and their features, with all features of the package.
+    pub fn all_features(&self) -> Vec<(&str, &str)> {
+        let own = self.0["features"].as_object().into_iter();
+        let own = own.flat_map(|own| own.keys().map(String::as_str)).collect();
+        let mut all = Vec::new();
+        for one in self.dependencies() {
+            let features = self.features_of(one, &own).into_iter();
+            all.extend(features.map(|feature| (name(one), feature)));
+        }
+        all
+    }
+
     /// Returns a feature and those that it enables in this package.
     pub fn closure<'a>(&'a self, feature: &'a str) -> BTreeSet<&'a str> {
         let (mut found, mut open) = (BTreeSet::new(), vec![feature]);
