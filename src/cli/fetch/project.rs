@@ -4,7 +4,7 @@ use crate::cli::init::metadata::{self, Package};
 use crate::cli::numbers;
 use crate::compat::cargo_lock;
 use crate::compat::cudarc_refusals::newest_accepted;
-use crate::compat::cudarc_sources::{CUDA, feature, locked, resolve, versions};
+use crate::compat::cudarc_sources::{CUDA, LockedCudarc, feature, locked, resolve, versions};
 use crate::runtime::facts::Version;
 use crate::system::{Host, files};
 use crate::toolkit::package_names::{FETCHED_ON_REQUEST, package};
@@ -13,8 +13,8 @@ use std::path::Path;
 /// The CUDA of the project's cudarc.
 pub struct AcceptedCuda {
     pub version: Version,
-    /// The version of a cudarc that accepts every CUDA up to this one. `None` if cudarc is compiled for this one.
-    pub newest_of: Option<String>,
+    /// The cudarc that accepts every CUDA up to this one. `None` if cudarc is compiled for this one.
+    pub newest_of: Option<LockedCudarc>,
 }
 
 impl AcceptedCuda {
@@ -26,7 +26,7 @@ impl AcceptedCuda {
         let mut all = Vec::new();
         for cudarc in locked(&lock.unwrap_or_default(), &env, &resolve) {
             let (version, is_chosen) = newest_accepted(&cudarc, &env)?;
-            all.push((version, (!is_chosen).then_some(cudarc.release)));
+            all.push((version, (!is_chosen).then_some(cudarc)));
         }
         if all.is_empty() {
             let packages = packages(dir);
@@ -43,7 +43,10 @@ impl AcceptedCuda {
 
     pub fn reason(&self) -> String {
         match &self.newest_of {
-            Some(release) => format!("the newest for which cudarc {release} has bindings"),
+            Some(cudarc) => format!(
+                "the newest for which cudarc {} has bindings",
+                cudarc.release
+            ),
             None => format!("for the feature {} of cudarc", feature(CUDA, self.version)),
         }
     }

@@ -7,6 +7,7 @@ mod migration;
 mod recipe;
 mod source;
 mod usage;
+mod variables;
 mod workspace;
 
 use crate::cli::init::crate_files::CrateFiles;
@@ -80,12 +81,13 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
     } else if arguments.get_flag("write") {
         write(dir, &files)
     } else {
-        Ok(preview(&argument, &files))
+        Ok(preview(dir, &files))
     }
 }
 
 /// Formats the changes like `diff -u`.
-fn preview(argument: &str, files: &CrateFiles) -> String {
+fn preview(dir: &Path, files: &CrateFiles) -> String {
+    let argument = workspace::argument(dir);
     let mut text = format!("{}\n", files.usage.recipe.reason());
     for change in &files.changes {
         let name = change.path.display().to_string();
@@ -99,7 +101,7 @@ fn preview(argument: &str, files: &CrateFiles) -> String {
     text + &format!(
         "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{argument}`\n"
     ) + &files.next
-        + &notes(files)
+        + &notes(dir, files)
 }
 
 fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
@@ -119,14 +121,14 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
     Ok(format!(
         "{text}{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n{}",
         files.next,
-        notes(files)
+        notes(dir, files)
     ))
 }
 
-/// Returns the sentences about a dependency on a clone, and about a cheaper profile for the guard of a program.
-fn notes(files: &CrateFiles) -> String {
+/// Returns the sentences about variables for the build, about a dependency on a clone, and about a cheaper profile for the guard of a program.
+fn notes(dir: &Path, files: &CrateFiles) -> String {
     let (package, root) = (&files.package, files.package.workspace_root());
-    let mut text = String::new();
+    let mut text = variables::text(dir, files);
     let mut changes = files.changes.iter();
     if changes.any(|change| change.after.contains("cudnn-guard = { path = ")) {
         text += "The dependency cudnn-guard is the clone on this machine. To build this crate on another machine, put a clone at \
