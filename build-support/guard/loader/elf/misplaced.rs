@@ -1,10 +1,10 @@
 //! The places where a library for Linux may be but the loader does not search.
 
-use crate::runtime::binary::{files_in, lib_folders};
+use crate::runtime::binary::{files_in, files_named, lib_folders};
 use crate::runtime::loader::misplaced::{
     EntryFault, Misplaced, Starter, Unsearched, Wanted, by_variable, first_wanted,
 };
-use crate::runtime::loader::{System, ld_so_conf};
+use crate::runtime::loader::{SearchPath, System, ld_so_conf};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
@@ -33,6 +33,7 @@ const MOST: usize = 256;
 pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
     let library_path = platform::given_environment("LD_LIBRARY_PATH").unwrap_or_default();
     let library_path = library_path.to_string_lossy();
+    let library_path = without_cargo(&library_path).unwrap_or_else(|| library_path.into());
     let home = std::env::var("HOME").unwrap_or_default();
     let found = by_library_path(wanted, &library_path, &home);
     let found = found.or_else(|| by_configuration(wanted, &System::default()));
@@ -51,6 +52,9 @@ pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
     let by_variable = || by_variable(&|dir| below(dir, wanted));
     if let Some((file, cause)) = in_path.or_else(by_variable).or_else(by_prefix) {
         let mut value = file.parent().unwrap_or(&file).display().to_string();
+        if let Some(dir) = cublas_beside(&file) {
+            value = format!("{value}:{}", dir.display());
+        }
         if !library_path.is_empty() {
             value = format!("{value}:{library_path}");
         }
@@ -61,6 +65,42 @@ pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
         if let (_, Some(fault)) = intended_directories(entry, &home) {
             let cause = Unsearched::Entry(entry.to_string(), fault);
             return Some(Misplaced::new(None, cause));
+        }
+    }
+    None
+}
+
+/// Returns the entries of LD_LIBRARY_PATH without those that `cargo run` adds each time: directories of the profile and
+/// of the toolchain.
+fn without_cargo(library_path: &str) -> Option<String> {
+    let cargo = PathBuf::from(std::env::var_os("CARGO")?);
+    let toolchain = cargo.parent()?.parent()?.join("lib");
+    let mut profile = std::env::current_exe().ok()?.parent()?.to_path_buf();
+    if profile.ends_with("deps") || profile.ends_with("examples") {
+        profile.pop();
+    }
+    let mut entries: Vec<&str> = library_path.split(':').collect();
+    entries.retain(|entry| {
+        let dir = Path::new(entry);
+        let is_of_toolchain = dir == toolchain || dir.starts_with(toolchain.join("rustlib"));
+        !is_of_toolchain && !dir.starts_with(&profile)
+    });
+    Some(entries.join(":"))
+}
+
+/// Returns the directory of the wheel of cuBLAS beside that of cuDNN, if the loader does not search it. Programs with
+/// cuDNN often open cuBLAS too.
+fn cublas_beside(file: &Path) -> Option<PathBuf> {
+    let wheels = file.ancestors().nth(3)?;
+    if !wheels.ends_with("nvidia") {
+        return None;
+    }
+    for wheel in files_in(wheels) {
+        let lib = wheel.join("lib");
+        let library = files_named(&lib, "libcublas.so.").pop();
+        if let Some(name) = library.as_deref().and_then(Path::file_name) {
+            let found = SearchPath::of_program().program_file(&name.to_string_lossy());
+            return found.is_none().then_some(lib);
         }
     }
     None

@@ -7,6 +7,7 @@ use crate::support::{cache_of, rows, wrapped};
 use cudnn_guard::internals::loader::elf::misplaced;
 use cudnn_guard::internals::loader::misplaced::Wanted;
 use cudnn_guard::internals::loader::system::System;
+use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -210,6 +211,57 @@ fn a_fetched_cudnn_is_named() {
         let ran = run_in(&fetched.0, "startup", &fetched.0, &variables);
         assert!(!ran.stderr.contains("exists"), "{}", ran.stderr);
     }
+}
+
+/// The program may open the cuBLAS of the same wheels, unless the loader finds another one.
+#[test]
+fn the_cublas_beside_a_fetched_cudnn_is_named_too() {
+    let lib = "guard/nvidia/cudnn/lib";
+    let fetched = cudnn_in(lib);
+    let cublas = fetched.file("guard/nvidia/cu13/lib/libcublas.so.13");
+    fs::create_dir_all(cublas.parent().unwrap()).unwrap();
+    fs::copy(fetched.file(&format!("{lib}/libcudnn.so.9")), &cublas).unwrap();
+    let home = ("CUDNN_GUARD_HOME", fetched.at("guard"));
+    let reason = "CUDNN_GUARD_HOME is `HERE/guard`, but the loader ignores that variable";
+    let both = format!("HERE/{lib}:HERE/guard/nvidia/cu13/lib");
+    for (value, export) in [
+        ("", both),
+        (
+            fetched.at("guard/nvidia/cu13/lib"),
+            format!("HERE/{lib}:HERE/guard/nvidia/cu13/lib"),
+        ),
+        (
+            "/usr/lib",
+            format!("HERE/{lib}:HERE/guard/nvidia/cu13/lib:/usr/lib"),
+        ),
+    ] {
+        let variables = [("LD_LIBRARY_PATH", value), home];
+        let file = format!("{lib}/libcudnn.so.9");
+        must_be_fixed_by_help(&fetched, &variables, &file, &export, reason);
+    }
+}
+
+/// cargo adds its own directories whenever it runs a program.
+#[test]
+fn the_directories_that_cargo_adds_are_left_out() {
+    let conda = cudnn_in("conda/lib");
+    let program = command("startup", &conda.0).get_program().to_owned();
+    let profile = Path::new(&program).parent().unwrap().display();
+    let value = format!(
+        "{profile}/build/sys-0a1b/out:{profile}/deps:{profile}:/rust/lib/rustlib/x86_64-unknown-linux-gnu/lib:/rust/lib:/usr/lib"
+    );
+    let variables = [
+        ("LD_LIBRARY_PATH", &*value),
+        ("CARGO", "/rust/bin/cargo"),
+        ("CONDA_PREFIX", conda.at("conda")),
+    ];
+    must_be_fixed_by_help(
+        &conda,
+        &variables,
+        "conda/lib/libcudnn.so.9",
+        "HERE/conda/lib:/usr/lib",
+        "CONDA_PREFIX is `HERE/conda`, but the loader ignores that variable",
+    );
 }
 
 /// A cuDNN that the program cannot run with is not suggested. The program was built with 9.14.0.
