@@ -65,6 +65,9 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
     let files = CrateFiles::read(dir, package?, &packages)?;
     let argument = workspace::argument(dir);
     if files.is_complete() {
+        if arguments.get_flag("check") {
+            workspace::must_be_called(&files.package, &packages)?;
+        }
         Ok("This crate already uses cudnn-guard.\n".to_string())
     } else if files.changes.is_empty() {
         match arguments.get_flag("check") {
@@ -129,6 +132,13 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
 fn notes(dir: &Path, files: &CrateFiles) -> String {
     let (package, root) = (&files.package, files.package.workspace_root());
     let mut text = variables::text(dir, files);
+    if let Some(library) = files.usage.library.as_ref().filter(|_| files.has_guard) {
+        text += &format!(
+            "The library that uses CUDA has no guard, so this program gets its own. For one guard in the library, run \
+             `cudnn-guard init{}` before this command\n",
+            workspace::command_argument(library)
+        );
+    }
     let mut changes = files.changes.iter();
     if changes.any(|change| change.after.contains("cudnn-guard = { path = ")) {
         text += "The dependency cudnn-guard is the clone on this machine. To build this crate on another machine, put a clone at \
