@@ -29,6 +29,11 @@ pub fn show(text: impl Display) {
     let _ = out.flush();
 }
 
+/// Wraps sentences and findings. Other lines that begin with four spaces are commands.
+pub fn wrapped_text(text: &str) -> String {
+    wrapped_lines(text, message_columns())
+}
+
 pub fn show_step(mark: &str, label: &str, text: impl Display) {
     let text = wrapped(&text.to_string(), 17, message_columns());
     show(format!("  {mark} {label:<12} {text}\n"));
@@ -38,7 +43,7 @@ pub fn show_step(mark: &str, label: &str, text: impl Display) {
 /// and not broken.
 pub fn show_on_stderr(text: impl Display) {
     let mut out = anstream::stderr().lock();
-    let text = painted(&wrapped_lines(&safe(&text.to_string()), message_columns()));
+    let text = painted(&wrapped_text(&safe(&text.to_string())));
     let _ = out.write_all(text.as_bytes());
 }
 

@@ -11,7 +11,8 @@ mod variables;
 mod workspace;
 
 use crate::cli::init::crate_files::CrateFiles;
-use crate::cli::{terminal, whole_file};
+use crate::cli::terminal::{self, wrapped_text};
+use crate::cli::whole_file;
 use crate::model::joined;
 use clap::{ArgMatches, Command};
 use std::fmt;
@@ -91,7 +92,8 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
 /// Formats the changes like `diff -u`.
 fn preview(dir: &Path, files: &CrateFiles) -> String {
     let argument = workspace::argument(dir);
-    let mut text = format!("{}\n", files.usage.recipe.reason());
+    let reason = files.usage.recipe.reason();
+    let mut text = wrapped_text(&format!("{reason}\n"));
     for change in &files.changes {
         let name = change.path.display().to_string();
         let diff = similar::TextDiff::from_lines(&change.before, &change.after);
@@ -101,10 +103,10 @@ fn preview(dir: &Path, files: &CrateFiles) -> String {
         };
         text += &format!("\n{}", diff.unified_diff().header(old, &name));
     }
-    text + &format!(
+    let apply = format!(
         "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{argument}`\n"
-    ) + &files.next
-        + &notes(dir, files)
+    );
+    text + &wrapped_text(&(apply + &files.next + &notes(dir, files)))
 }
 
 fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
@@ -121,11 +123,12 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
     }
     let is_library = files.package.targets("bin").is_empty();
     let next = if is_library { "build" } else { "run" };
-    Ok(format!(
-        "{text}{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n{}",
-        files.next,
-        notes(dir, files)
-    ))
+    Ok(text
+        + &wrapped_text(&format!(
+            "{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n{}",
+            files.next,
+            notes(dir, files)
+        )))
 }
 
 /// Returns the sentences about variables for the build, about a dependency on a clone, and about a cheaper profile for the guard of a program.
