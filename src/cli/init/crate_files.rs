@@ -20,12 +20,6 @@ enum GuardPlace {
     Module,
 }
 
-impl From<Option<String>> for GuardPlace {
-    fn from(library: Option<String>) -> Self {
-        library.map_or(Self::Module, Self::Library)
-    }
-}
-
 /// The changes to a crate.
 pub struct CrateFiles {
     pub package: Package,
@@ -118,7 +112,10 @@ impl CrateFiles {
             Some(guard) if !self.has_guard => GuardPlace::Library(guard),
             None if !self.has_guard => GuardPlace::Module,
             _ if programs.iter().any(|(text, _)| includes_guard(text)) => GuardPlace::Programs,
-            _ if includes_guard(&modules) => self.package.guard().into(),
+            _ if includes_guard(&modules) => {
+                let library = self.package.guard();
+                library.map_or(GuardPlace::Module, GuardPlace::Library)
+            }
             _ => self.add_library(dir, !programs.is_empty())?,
         };
         if !matches!(place, GuardPlace::Library(_)) && !self.package.is_library() {
