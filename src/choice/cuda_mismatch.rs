@@ -53,7 +53,10 @@ impl CheckContext<'_> {
             };
             candidates.iter().find(is_compatible)
         };
-        let install = |of: &Owner| self.requirements.install_cudnn(of.installer, cuda);
+        let install = |of: &Owner| {
+            let fetch = of.fetch_command(&format!(" --cuda {cuda}"));
+            fetch.or_else(|| self.requirements.install_cudnn(of.installer, cuda))
+        };
         let owner = cudnn.owner();
         let library = cudnn.cudnn().and_then(|cudnn| cudnn.library.as_deref());
         let dir = library.and_then(Path::parent);

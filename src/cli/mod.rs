@@ -38,7 +38,8 @@ const COMMANDS: &[Subcommand] = &[
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    let matches = command_line().get_matches();
+    let matches = command_line().try_get_matches();
+    let matches = matches.unwrap_or_else(|error| terminal::exit_with(&error));
     terminal::set_color(&matches);
     for (command, run) in COMMANDS {
         if let Some(arguments) = matches.subcommand_matches(command().get_name()) {

@@ -60,7 +60,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
                 || it.id == FindingId::LibraryNotFound && inspection.may_use_cpu
         };
         for finding in inspection.findings().iter().filter(is_shown) {
-            terminal::show_on_stderr(format!("{finding}\n  {:<12}{}\n\n", "see", finding.page()));
+            let (severity, page) = (finding.severity, finding.page());
+            terminal::show_on_stderr(format!("{severity}: {finding}\n  {:<12}{page}\n\n", "see"));
         }
         let requires_gpu = std::env::var("CUDNN_GUARD_REQUIRE_GPU").unwrap_or_default();
         let requires_gpu = ["1", "strict"].contains(&requires_gpu.trim());

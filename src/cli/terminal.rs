@@ -20,13 +20,18 @@ fn safe(text: &str) -> String {
         .replace("\\u{1b}[0m", "\u{1b}[0m")
 }
 
-/// Prints a text. Marks after two spaces at the beginning of a line, and severities there, are colored if standard output supports it. A closed
-/// pipe is not an error.
+/// Prints a text. Marks after two spaces at the beginning of a line, severities there, and the lines of a diff are
+/// colored if standard output supports it. A closed pipe is not an error.
 pub fn show(text: impl Display) {
     let mut out = anstream::stdout().lock();
     let text = painted(&safe(&text.to_string()));
     let _ = out.write_all(text.as_bytes());
     let _ = out.flush();
+}
+
+/// Wraps sentences and findings. Other lines that begin with four spaces are commands.
+pub fn wrapped_text(text: &str) -> String {
+    wrapped_lines(text, message_columns())
 }
 
 pub fn show_step(mark: &str, label: &str, text: impl Display) {
@@ -38,7 +43,7 @@ pub fn show_step(mark: &str, label: &str, text: impl Display) {
 /// and not broken.
 pub fn show_on_stderr(text: impl Display) {
     let mut out = anstream::stderr().lock();
-    let text = painted(&wrapped_lines(&safe(&text.to_string()), message_columns()));
+    let text = painted(&wrapped_text(&safe(&text.to_string())));
     let _ = out.write_all(text.as_bytes());
 }
 
@@ -143,6 +148,22 @@ pub fn heading(text: &str) -> String {
     format!("{style}{text}{style:#}\n")
 }
 
+/// Prints the help with its headings in bold, or the reason why the arguments are invalid, and exits.
+pub fn exit_with(error: &clap::Error) -> ! {
+    let mut text = String::new();
+    for line in error.to_string().split_inclusive('\n') {
+        match line.strip_suffix('\n').filter(|line| line.ends_with(':')) {
+            Some(title) if !title.starts_with(' ') => text += &heading(title),
+            _ => text += line,
+        }
+    }
+    match error.use_stderr() {
+        true => show_on_stderr(text),
+        false => show(text),
+    }
+    std::process::exit(error.exit_code())
+}
+
 /// Removes the home directory, the user's name and the machine's name from a text, for privacy.
 pub fn redacted(text: &str) -> String {
     let variable = |name| std::env::var(name).ok();
@@ -189,7 +210,19 @@ fn painted(text: &str) -> String {
         ("warning:", AnsiColor::Yellow),
     ];
     let mut out = String::with_capacity(text.len());
+    let mut is_diff = false;
     for line in text.split_inclusive('\n') {
+        is_diff = line.starts_with("@@ ") || is_diff && line.starts_with(['+', '-', ' ', '\\']);
+        let color = match line.get(..1).filter(|_| is_diff) {
+            Some("+") => Some(AnsiColor::Green),
+            Some("-") => Some(AnsiColor::Red),
+            _ => None,
+        };
+        if let Some(style) = color.map(AnsiColor::on_default) {
+            let line = line.trim_end_matches('\n');
+            out.push_str(&format!("{style}{line}{style:#}\n"));
+            continue;
+        }
         match MARKS.iter().find(|(mark, _)| line.starts_with(mark)) {
             Some((mark, color)) => {
                 let (mark, style) = (mark.trim_start(), color.on_default());
@@ -214,6 +247,14 @@ mod tests {
         assert_eq!(
             painted("warning: an error: it\n  error: b\n"),
             "\u{1b}[33mwarning:\u{1b}[0m an error: it\n  error: b\n"
+        );
+    }
+
+    #[test]
+    fn only_the_lines_of_a_diff_are_colored_as_a_whole() {
+        assert_eq!(
+            painted("--- a\n+++ a\n@@ -1 +1 @@\n-b\n+c\n d\n\n- e\n"),
+            "--- a\n+++ a\n@@ -1 +1 @@\n\u{1b}[31m-b\u{1b}[0m\n\u{1b}[32m+c\u{1b}[0m\n d\n\n- e\n"
         );
     }
 

@@ -69,7 +69,8 @@ pub enum CudarcRefusal {
 pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> {
     let cuda = installed.toolkit.and_then(|toolkit| toolkit.version);
     let is_chosen = is_chosen(cudarc, installed.env);
-    let cuda = cuda.filter(|_| !is_chosen && !has_other_nvcc(installed));
+    let has_other_nvcc = has_other_nvcc(installed.env, installed.toolkit);
+    let cuda = cuda.filter(|_| !is_chosen && !has_other_nvcc);
     let driver = installed.driver;
     let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
     let exclusive = cudarc.exclusive(installed.env);
@@ -93,6 +94,21 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> 
     found
 }
 
+/// Returns the only CUDA that a feature or the variable chooses, with `true`, or else the newest that the build script
+/// accepts. `None` if the build script accepts any, or it is unknown.
+pub fn newest_accepted(cudarc: &LockedCudarc, env: &Environment) -> Option<(Version, bool)> {
+    if let [version] = chosen(cudarc, env).1[..] {
+        return Some((version, true));
+    }
+    let newer = Version::new(u32::MAX, 0, 0);
+    match unlisted(cudarc, DETECTED[0], newer, None)? {
+        CudarcRefusal::Unlisted { listed, .. } if !is_chosen(cudarc, env) => {
+            Some((*listed.last()?, false))
+        }
+        _ => None,
+    }
+}
+
 /// Returns `true` if a feature or the variable, which cargo may set for a build, chooses the CUDA version.
 fn is_chosen(cudarc: &LockedCudarc, env: &Environment) -> bool {
     !chosen(cudarc, env).1.is_empty()
@@ -100,15 +116,13 @@ fn is_chosen(cudarc: &LockedCudarc, env: &Environment) -> bool {
 }
 
 /// Returns `true` if the nvcc on PATH, which cudarc would run, belongs to another toolkit.
-fn has_other_nvcc(installed: &Installed) -> bool {
+pub fn has_other_nvcc(env: &Environment, toolkit: Option<&Toolkit>) -> bool {
     let real = |nvcc: &Path| files::canonical(nvcc, None).ok();
-    let own = installed
-        .toolkit
-        .and_then(|toolkit| real(toolkit.nvcc.as_deref()?));
-    nvcc_on_path(installed.env).is_some_and(|nvcc| real(&nvcc) != own)
+    let own = toolkit.and_then(|toolkit| real(toolkit.nvcc.as_deref()?));
+    nvcc_on_path(env).is_some_and(|nvcc| real(&nvcc) != own)
 }
 
-fn nvcc_on_path(env: &Environment) -> Option<PathBuf> {
+pub fn nvcc_on_path(env: &Environment) -> Option<PathBuf> {
     programs::on_path(&format!("nvcc{EXE_SUFFIX}"), env.os_var("PATH")?)
 }
 

@@ -273,7 +273,7 @@ pub fn feature(prefix: &str, version: Version) -> String {
 }
 
 /// Returns the versions in features with this prefix, in ascending order.
-fn versions<'a>(features: impl Iterator<Item = &'a str>, prefix: &str) -> Vec<Version> {
+pub fn versions<'a>(features: impl Iterator<Item = &'a str>, prefix: &str) -> Vec<Version> {
     let version = |feature: &str| {
         let digits = feature.strip_prefix(prefix)?;
         let number: u32 = digits.parse().ok().filter(|_| digits.len() == 5)?;

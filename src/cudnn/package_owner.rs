@@ -61,6 +61,9 @@ pub fn reinstall_toolkit(root: &Path) -> Option<String> {
     let mut command = None;
     for record in list_named(site_packages(root)?, "nvidia_", "-", ".dist-info") {
         let wheel = Owner::of_wheel(&record)?;
+        if wheel.fetched.is_some() {
+            return wheel.fetch_command("");
+        }
         if !wheel.name.starts_with("nvidia-cudnn") {
             command = Some(match command {
                 None => wheel.reinstall(&[]),

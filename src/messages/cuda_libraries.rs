@@ -95,7 +95,9 @@ impl MixedLibraries<'_> {
                 let mut names = vec![&*wheel.name];
                 names.extend(caller.as_ref().map(|caller| &*caller.name));
                 let pip = wheel.installer.pip();
-                format!("run `{pip} install --upgrade {}`", names.join(" "))
+                let upgrade = || format!("{pip} install --upgrade {}", names.join(" "));
+                let command = wheel.fetch_command("").unwrap_or_else(upgrade);
+                format!("run `{command}`")
             }
             (_, version, via) => {
                 let required = match version {
@@ -137,7 +139,9 @@ impl Missing {
             (Some(dir), _) => format!("add `{}` to LD_LIBRARY_PATH", dir.display()),
             (None, Some(wheel)) => {
                 let (pip, name) = (wheel.installer.pip(), &wheel.name);
-                format!("run `{pip} install --force-reinstall --no-deps '{name}=={version}.*'`")
+                let install =
+                    || format!("{pip} install --force-reinstall --no-deps '{name}=={version}.*'");
+                format!("run `{}`", wheel.fetch_command("").unwrap_or_else(install))
             }
             (None, None) => format!("install libnvrtc of CUDA {version} with its builtins library"),
         };

@@ -3,16 +3,23 @@
 use crate::compat::cudarc::number;
 use crate::compat::cudarc_refusals::{ANY, CudarcRefusal, DETECT};
 use crate::compat::cudarc_sources::{CHOICE, CUDA, LockedCudarc, feature};
-use crate::runtime::facts::{Finding, FindingId, quoted};
+use crate::model::Toolkit;
+use crate::runtime::facts::{Finding, FindingId, Version, quoted};
 use crate::runtime::loader::file_name::FIRST_CUDARC_WITH_9;
+use crate::toolkit::package_names::fetch_home;
 use std::path::Path;
 
 /// The feature for loading at run time that cudarc ignores if another one is enabled.
 const FALLBACK: &str = "fallback-dynamic-loading";
 
 impl CudarcRefusal {
-    pub fn finding(&self, cudarc: &LockedCudarc) -> Finding {
+    pub fn finding(&self, cudarc: &LockedCudarc, toolkit: Option<&Toolkit>) -> Finding {
         let release = &cudarc.release;
+        let home = toolkit.and_then(|toolkit| fetch_home(&toolkit.root));
+        let fetch = |cuda: Version| {
+            let (home, cuda) = (quoted(&home?.to_string_lossy()), cuda.short());
+            Some(format!("run `cudnn-guard fetch --cuda {cuda} --to {home}`"))
+        };
         let newer = "require a newer cudarc, or a newer version of the crate that requires it";
         let finding = match self {
             Self::Exclusive([(first, by), (second, other)]) => FindingId::ConfigInvalid
@@ -47,12 +54,15 @@ impl CudarcRefusal {
                     _ => ("cuDNN", "headers", FindingId::CudnnRequirementUnmet),
                 };
                 let listed: Vec<_> = listed.iter().map(|one| one.short()).collect();
+                // The wheels of an older CUDA do not contain the nvcc that this feature runs.
+                let fetched = choice.filter(|choice| *prefix == CUDA && choice.major >= 13);
                 let variable = choice.filter(|_| *prefix == CUDA && cudarc.reads_variable());
                 id.warning(format!(
                     "cudarc {release} has no bindings for {name} {}, the version of the installed {source}",
                     version.short()
                 ))
                 .with("bindings", format!("for {name} {}", listed.join(", ")))
+                .helps(fetched.and_then(fetch))
                 .helps(variable.map(|choice| format!("set {CHOICE}={} for the build", number(choice))))
                 .helps(choice.map(|choice| match (*prefix, feature(prefix, choice)) {
                     (CUDA, feature) => format!("enable the feature `{feature}` of cudarc {release} in Cargo.toml"),
@@ -88,6 +98,7 @@ impl CudarcRefusal {
                         )
                     };
                     finding
+                        .helps(fetch(*built_for))
                         .helps(choice.map(|choice| replace(number(choice))))
                         .help(newer)
                 } else {

@@ -65,6 +65,7 @@ impl CudaMismatch<'_> {
 /// old one has to be removed first.
 fn package_for_cuda(owner: &Owner, cuda: u32, command: &str) -> String {
     match owner.installer {
+        _ if owner.fetched.is_some() => format!("fetch the build for CUDA {cuda}: `{command}`"),
         Installer::Pip | Installer::Uv => format!(
             "replace it with the wheel for CUDA {cuda}: `{} {} && {command}`",
             owner.installer.uninstall(),

@@ -8,7 +8,7 @@ use crate::model::Found;
 use crate::runtime::facts::{Finding, FindingId};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc::{MissingTemporaryDirectory, SAYS};
-use crate::toolkit::package_names::by_distribution;
+use crate::toolkit::package_names::{by_distribution, fetch_home};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -105,13 +105,14 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
             )
         }
     };
-    let mut wheels = false;
+    let (mut wheels, mut fetched) = (false, false);
     let mut searched = Vec::new();
     for candidate in candidates {
         let Found::Toolkit(toolkit) = &candidate.found else {
             continue;
         };
         wheels |= toolkit.nvcc.is_none() && is_old_wheel(&toolkit.root);
+        fetched |= fetch_home(&toolkit.root).is_some();
         let verdict = match (&toolkit.nvcc, &candidate.rejected) {
             (None, _) => "no nvcc".to_string(),
             (Some(_), Some(reason)) => reason.to_string(),
@@ -134,12 +135,18 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
     FindingId::NvccNotFound
         .error(headline)
         .with_lines("searched", searched)
-        .helps(wheels.then(install))
+        .helps((wheels && !fetched).then(install))
         .help(format!(
             "set {variable} to a CUDA toolkit that contains `bin/nvcc`, or put its nvcc on PATH"
         ))
-        .help("run `cudnn-guard fetch` to install one without root (to get it, run `cargo install --path . --features cli` in a clone of \
-             cudnn-guard)")
+        .help(match fetched {
+            // Without an option, the installed version stays.
+            true => "run `cudnn-guard fetch --cuda 13`: the wheels of CUDA 11 and 12 do not contain nvcc",
+            false => {
+                "run `cudnn-guard fetch` to install one without root (to get it, run `cargo install --path . --features cli` in a \
+                 clone of cudnn-guard)"
+            }
+        })
 }
 
 impl ToolFailure<'_> {
@@ -261,9 +268,7 @@ impl FailureCause<'_> {
     pub fn help(&self) -> Option<String> {
         Some(match self {
             FailureCause::TemporaryDirectory(missing) => missing.help(),
-            FailureCause::InWheel(name, wheel) => {
-                format!("run `pip install '{wheel}'` to install `{name}`")
-            }
+            FailureCause::InWheel(name, command) => format!("run `{command}` to install `{name}`"),
             FailureCause::MissingTool(tool, nvcc) => format!(
                 "reinstall the package of `{}` with all of its dependencies: `{tool}` is missing",
                 nvcc.display()

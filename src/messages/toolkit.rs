@@ -1,15 +1,13 @@
 //! Incomplete CUDA toolkits, and libraries that are not installed.
 
 use crate::messages::phrases::{after_space, also, found_via, install_cross_packages, variable};
-use crate::model::{Candidate, FoundVia, Kind, Os, Platform, Toolkit};
+use crate::model::{Candidate, Kind, Os, Platform, Toolkit};
 use crate::runtime::facts::{Finding, FindingId, Version, quoted};
 use crate::toolchain::environment_checks::NvccHeaderSkew;
 use crate::toolkit::dependencies::MissingDependency;
 use crate::toolkit::missing_library::Missing;
 use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
-use crate::toolkit::package_names::{
-    FETCHED_ON_REQUEST, by_distribution, fetch_home, is_of_wheels, package_suffix,
-};
+use crate::toolkit::package_names::{by_distribution, fetch_command, is_of_wheels, package_suffix};
 use std::path::Path;
 
 impl Candidate {
@@ -121,23 +119,13 @@ fn install(
     (name, wheel): (&str, &str),
 ) -> String {
     let (version, via) = (toolkit.version, &candidate.via);
-    if let Some(home) = fetch_home(&toolkit.root) {
-        let with = match wheel {
-            "cublas" | "cuda-nvrtc" | "cuda-runtime" => String::new(),
-            on_request if FETCHED_ON_REQUEST.contains(&on_request) => {
-                format!(" --with {on_request}")
-            }
-            _ => {
-                return format!(
-                    "install the full toolkit from NVIDIA: `cudnn-guard fetch` does not install `{name}`"
-                );
-            }
+    if let Some(command) = fetch_command(&toolkit.root, wheel) {
+        return match command {
+            Some(command) => format!("run `{command}`"),
+            None => format!(
+                "install the full toolkit from NVIDIA: `cudnn-guard fetch` does not install `{name}`"
+            ),
         };
-        let to = match via {
-            FoundVia::Fetched => String::new(),
-            _ => format!(" --to {}", quoted(&home.to_string_lossy())),
-        };
-        return format!("run `cudnn-guard fetch{with}{to}`");
     }
     if is_of_wheels(&toolkit.root) {
         return match version.map(|version| version.major) {
@@ -201,11 +189,14 @@ impl NvccHeaderSkew<'_> {
         let ((compiler, nvcc), (header, headers)) = (self.nvcc, self.header);
         let (nvcc, headers) = (nvcc.short(), headers.short());
         let is_wheel = compiler.to_string_lossy().contains("/nvidia/cu1");
-        let wheels = || {
-            format!(
+        let root = compiler.ancestors().nth(2).unwrap_or(compiler);
+        let fetch = fetch_command(root, "cuda-nvcc").flatten();
+        let wheels = || match &fetch {
+            Some(command) => format!("run `{command}`"),
+            None => format!(
                 "install the same version of all wheels: `pip install 'nvidia-cuda-nvcc=={nvcc}.*' \
                  'nvidia-cuda-crt=={nvcc}.*' 'nvidia-cuda-runtime=={nvcc}.*' 'nvidia-nvvm=={nvcc}.*'`"
-            )
+            ),
         };
         FindingId::NvccHeaderSkew
             .error(format!(
@@ -264,11 +255,13 @@ pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str],
         }
     };
     if is_of_wheels(&toolkit.root) {
+        let fetched = fetch_command(&toolkit.root, "cuda-runtime").flatten();
         return match (toolkit.version.map(|version| version.major), lacks) {
             // These wheels contain only a part of the compiler.
             (Some(..13), ["nvcc"]) => {
                 "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 do not contain nvcc".into()
             }
+            _ if fetched.is_some() => format!("the missing files with `{}`", fetched.unwrap_or_default()),
             (Some(major @ ..13), _) => format!("the wheel `nvidia-cuda-runtime-cu{major}`"),
             _ => names("nvidia-cuda-nvcc", "nvidia-cuda-runtime") + " with pip",
         };
@@ -295,7 +288,7 @@ fn component_suffix(version: Option<Version>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Found;
+    use crate::model::{Found, FoundVia};
 
     fn advice(via: FoundVia, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
         let toolkit = Toolkit {

@@ -48,6 +48,19 @@ impl Owner {
     /// Returns the command that replaces this package with a version of at least `from` and before `below`. Returns
     /// `None` for apt, which may not have such a version, and for a wheel of cuDNN without one.
     pub fn install(&self, from: Version, below: Option<Version>) -> Option<String> {
+        if self.fetched.is_some() {
+            let option = match below {
+                _ if !self.name.contains("cudnn") => format!("cuda {}", from.short()),
+                Some(below) if from.major == 0 && below.minor == 0 => {
+                    format!("cudnn {}", below.major.saturating_sub(1))
+                }
+                _ => format!("cudnn {}", brief(from)),
+            };
+            let is_published = is_published(&self.name, from, below);
+            return self
+                .fetch_command(&format!(" --{option}"))
+                .filter(|_| is_published);
+        }
         let mut range = Vec::new();
         if from > Version::new(0, 0, 0) {
             range.push(format!(">={}", brief(from)));
@@ -100,6 +113,7 @@ mod tests {
                 installer,
                 name: name.into(),
                 version: "9.10.1.4".into(),
+                fetched: None,
             };
             owner.install(from, below)
         };
@@ -160,6 +174,7 @@ mod tests {
                 installer,
                 name: name.into(),
                 version: version.into(),
+                fetched: None,
             };
             assert_eq!(owner.cuda_major(), major, "{owner}");
         }

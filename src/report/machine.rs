@@ -51,7 +51,7 @@ impl Toolchain {
         for cudarc in locked(&lock, &self.host.env, &resolve) {
             let refusals = cudarc_refusals::find(&cudarc, &installed).into_iter();
             // They make the build fail, before a program needs the driver.
-            let found = refusals.map(|refusal| refusal.finding(&cudarc));
+            let found = refusals.map(|refusal| refusal.finding(&cudarc, installed.toolkit));
             report.findings.splice(0..0, found);
             // cudarc opens the driver by another name than the query.
             let mut opened = cudarc.opened_libraries().into_iter();

@@ -62,6 +62,7 @@ fn cudnn() -> Cudnn {
             installer: Installer::Conda,
             name: "cudnn".to_string(),
             version: "9.14.0.64".to_string(),
+            fetched: None,
         })),
         files: Default::default(),
     }

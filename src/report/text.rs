@@ -256,7 +256,7 @@ fn long_evidence(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result
                 if value.lines().count() > LONG {
                     writeln!(f, "\n{label}, for {}", finding.id)?;
                     for text in value.lines() {
-                        writeln!(f, "  {}", printable(text))?;
+                        writeln!(f, "  {}", wrapped(&printable(text), 4, columns(f)))?;
                     }
                 }
             }

@@ -1,6 +1,7 @@
 //! The names of NVIDIA's packages.
 
-use crate::runtime::facts::Version;
+pub use crate::runtime::facts::fetch_dir::FETCH_MARKER;
+use crate::runtime::facts::{Version, quoted};
 use crate::system::files;
 use std::path::Path;
 
@@ -41,9 +42,6 @@ pub const PACKAGES: [(&[&str], &str, &str); 12] = [
     ),
 ];
 
-/// The file in a directory of `cudnn-guard fetch` that lists all files in it.
-pub const FETCH_MARKER: &str = ".cudnn-guard";
-
 /// Returns the directory of `cudnn-guard fetch` that contains a toolkit.
 pub fn fetch_home(toolkit: &Path) -> Option<&Path> {
     let mut dir = toolkit;
@@ -54,6 +52,28 @@ pub fn fetch_home(toolkit: &Path) -> Option<&Path> {
         }
     }
     None
+}
+
+/// Returns the command that fetches a toolkit with this wheel again, if `cudnn-guard fetch` installed it. The inner
+/// value is `None` if it does not install the wheel.
+pub fn fetch_command(toolkit: &Path, wheel: &str) -> Option<Option<String>> {
+    const ALWAYS: [&str; 7] = [
+        "cublas",
+        "cuda-cccl",
+        "cuda-crt",
+        "cuda-nvcc",
+        "cuda-nvrtc",
+        "cuda-runtime",
+        "nvvm",
+    ];
+    let home = quoted(&fetch_home(toolkit)?.to_string_lossy());
+    Some(match wheel {
+        _ if ALWAYS.contains(&wheel) => Some(format!("cudnn-guard fetch --to {home}")),
+        _ if FETCHED_ON_REQUEST.contains(&wheel) => {
+            Some(format!("cudnn-guard fetch --with {wheel} --to {home}"))
+        }
+        _ => None,
+    })
 }
 
 /// Returns a library's package in NVIDIA's repositories and on conda, without its suffix, and its wheel.

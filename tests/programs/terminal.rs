@@ -253,6 +253,16 @@ fn colors_are_as_requested() {
         &["explain", "no-gpu", "--color=never"],
         "CLICOLOR_FORCE"
     ));
+    assert!(is_colored(&["--help"], "CLICOLOR_FORCE"));
+    assert!(!is_colored(&["fetch", "--help"], "NOTHING"));
+    let mut help = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    help.args(["run", "--help"]).env_clear();
+    let help = help.env("CLICOLOR_FORCE", "1").output();
+    let help = text(&help.expect("cudnn-guard runs"));
+    assert!(
+        help.contains("\n\u{1b}[1mExit codes:\u{1b}[0m\n  78 "),
+        "{help}"
+    );
 }
 
 #[test]

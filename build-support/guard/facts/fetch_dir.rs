@@ -3,6 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// The file in a directory of `cudnn-guard fetch` that lists all files in it.
+pub const FETCH_MARKER: &str = ".cudnn-guard";
+
 /// Returns the default directory of `cudnn-guard fetch`, without CUDNN_GUARD_HOME.
 pub fn fetch_dir(is_windows: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     user_dir("XDG_DATA_HOME", ".local/share", is_windows, variable)

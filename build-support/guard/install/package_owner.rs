@@ -1,9 +1,10 @@
 //! The package that contains an installed cuDNN, from the records of its installer.
 
-use crate::runtime::facts::Version;
+use crate::runtime::facts::fetch_dir::FETCH_MARKER;
+use crate::runtime::facts::{Version, quoted};
 use crate::runtime::install::package_record::{is_plain, list_named, parse, read};
 use crate::runtime::system;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The directory in which dpkg lists the files of each package.
 pub const LISTS: &str = "var/lib/dpkg/info";
@@ -61,6 +62,8 @@ pub struct Owner {
     pub name: String,
     /// Its version, as the installer writes it: `9.10.1.4`, `8.9.2.26-1+cuda12.2`.
     pub version: String,
+    /// The directory of `cudnn-guard fetch`, if that installed the wheel.
+    pub fetched: Option<PathBuf>,
 }
 
 impl Owner {
@@ -69,14 +72,26 @@ impl Owner {
             installer,
             name: name.to_string(),
             version: version.to_string(),
+            fetched: None,
         }
+    }
+
+    /// Returns the command that fetches the wheel with these options, if `cudnn-guard fetch` installed it.
+    pub fn fetch_command(&self, options: &str) -> Option<String> {
+        let home = quoted(self.fetched.as_ref()?.to_str()?);
+        Some(format!("cudnn-guard fetch{options} --to {home}"))
     }
 
     /// Returns the wheel with this record: `nvidia_cudnn_cu13-9.14.0.64.dist-info`.
     pub fn of_wheel(record: &Path) -> Option<Self> {
         let (name, version) = record.file_stem()?.to_str()?.split_once('-')?;
-        let installer = Installer::of_environment(record.parent()?);
-        Some(Self::new(installer, &name.replace('_', "-"), version))
+        let site = record.parent()?;
+        let installer = Installer::of_environment(site);
+        let mut owner = Self::new(installer, &name.replace('_', "-"), version);
+        if system::is_file(&site.join(FETCH_MARKER)) {
+            owner.fetched = Some(site.to_path_buf());
+        }
+        Some(owner)
     }
 
     /// Returns the wheels that contain this directory, from the records beside it:
@@ -175,6 +190,9 @@ impl Owner {
 
     /// Returns the command that installs this package again, after all other wheels that share its files are removed.
     pub fn reinstall(&self, all: &[Self]) -> String {
+        if let Some(command) = self.fetch_command("") {
+            return command;
+        }
         let (pip, name, version) = (self.installer.pip(), &self.name, &self.version);
         match self.installer {
             Installer::Conda => {
@@ -241,14 +259,14 @@ pub fn keep_help(dir: &Path, cuda: u32) -> Option<String> {
 #[cfg(feature = "runtime")]
 pub fn upgrade_command(dir: &Path, cuda: u32, version: Version) -> Option<String> {
     let dir = system::canonical(dir, None).ok()?;
-    let Owner {
-        installer, name, ..
-    } = only(Owner::of_wheels(dir.parent()?))?;
+    let owner = only(Owner::of_wheels(dir.parent()?))?;
+    let (pip, name) = (owner.installer.pip(), &owner.name);
     if !name.ends_with(&format!("-cu{cuda}")) {
         return None;
     }
-    let (pip, from, next) = (installer.pip(), version.short(), version.major + 1);
-    Some(format!("{pip} install '{name}>={from},<{next}'"))
+    let (from, next) = (version.short(), version.major + 1);
+    let fetch = owner.fetch_command(&format!(" --cudnn {from}"));
+    Some(fetch.unwrap_or_else(|| format!("{pip} install '{name}>={from},<{next}'")))
 }
 
 /// Returns the only element, if there is one.

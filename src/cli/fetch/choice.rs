@@ -1,13 +1,13 @@
 //! The wheels to install: the toolkit with its libraries, and cuDNN.
 
 use crate::cli::fetch::installed::Installed;
-use crate::cli::fetch::project;
+use crate::cli::fetch::project::{self, AcceptedCuda};
 use crate::cli::numbers;
 use crate::cli::terminal::show_step;
 use crate::compat::newest_cuda;
 use crate::model::joined;
 use crate::report::machine::query_driver;
-use crate::runtime::facts::majors;
+use crate::runtime::facts::{Version, majors};
 use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -30,15 +30,27 @@ impl Choice {
     /// Adds what the user left open: the libraries that the crate uses, and a CUDA that the driver supports. Without a
     /// requirement, an installed toolkit stays.
     pub fn complete(mut self, installed: &Installed) -> Self {
-        if self.libraries.is_empty() && Path::new("Cargo.toml").exists() {
-            self.libraries = project::libraries(Path::new("."));
+        let project = Path::new(".");
+        let is_project = project.join("Cargo.toml").exists();
+        if self.libraries.is_empty() && is_project {
+            self.libraries = project::libraries(project);
             if !self.libraries.is_empty() {
                 let used = joined(&self.libraries, ", ");
                 show_step("i", "added", format!("{used}, which this project uses"));
             }
         }
-        if self.cuda.is_none() && installed.wheels.is_empty() {
-            self.cuda = supported_by_driver();
+        if self.cuda.is_some() {
+            return self;
+        }
+        let accepted = is_project.then(|| AcceptedCuda::find(project)).flatten();
+        if let Some(present) = installed.version("nvidia-cuda-runtime") {
+            let other = accepted.and_then(|accepted| accepted.other(present));
+            other
+                .into_iter()
+                .for_each(|text| show_step("!", "installed", text));
+        } else if let Some((cuda, reason)) = chosen(accepted) {
+            show_step("i", "chosen", format!("CUDA {cuda}, {reason}"));
+            self.cuda = Some(cuda);
         }
         self
     }
@@ -81,19 +93,36 @@ impl Choice {
     }
 }
 
-/// Returns the newest CUDA that the driver supports, if a driver answers.
-fn supported_by_driver() -> Option<String> {
+/// Returns the newest CUDA that the driver and the project's cudarc support, and the reason. cudarc's feature for a
+/// version has precedence.
+fn chosen(accepted: Option<AcceptedCuda>) -> Option<(String, String)> {
+    let by_driver = supported_by_driver();
+    let is_older = |cuda: &str, other: Version| match Version::parse(&format!("{cuda}.0")) {
+        Some(exact) if cuda.contains('.') => exact < other,
+        _ => numbers::major(cuda) < other.major,
+    };
+    let is_used = |one: &AcceptedCuda| match &by_driver {
+        Some((cuda, _)) => one.newest_of.is_none() || !is_older(cuda, one.version),
+        None => true,
+    };
+    let accepted = accepted.filter(is_used);
+    let by_cudarc = accepted.map(|one| (one.version.short(), one.reason()));
+    by_cudarc.or(by_driver)
+}
+
+/// Returns the newest CUDA that the driver supports, and the reason, if a driver answers.
+fn supported_by_driver() -> Option<(String, String)> {
     let supported = query_driver().ok()?.0?.cuda?;
     let mut majors = majors::CUDA.iter();
     let major = *majors.find(|major| **major <= supported.major)?;
     // A driver does not run the PTX of a newer minor version. The wheels of an older CUDA have no nvcc.
     let is_exact = supported.major == majors::NEWEST_CUDA && Some(supported) < newest_cuda();
     let supported = supported.short();
-    let cuda = match is_exact {
-        true => supported.clone(),
-        false => major.to_string(),
+    let reason = format!("since the driver supports CUDA {supported}");
+    let cuda = if is_exact {
+        supported
+    } else {
+        major.to_string()
     };
-    let text = format!("CUDA {cuda}, since the driver supports CUDA {supported}");
-    show_step("i", "chosen", text);
-    Some(cuda)
+    Some((cuda, reason))
 }

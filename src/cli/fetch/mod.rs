@@ -19,7 +19,7 @@ pub mod fault;
 mod installed;
 mod installer;
 mod lock;
-mod project;
+pub mod project;
 mod usage;
 
 use crate::Finding;
@@ -40,7 +40,7 @@ use std::{env, fs};
 
 pub fn command() -> Command {
     let text = "CUDA version to install: `13` or `13.0`, from 11 to 13 [default: the installed one, else the newest \
-                that the driver supports]";
+                that the driver and this project's cudarc support]";
     let cuda = option("cuda", "VERSION", text).value_parser(|text: &str| {
         let version = numbers::parse(text, 2);
         let version = version.filter(|cuda| majors::CUDA.contains(&numbers::major(cuda)));

@@ -1,18 +1,86 @@
-//! The libraries of CUDA that the project in the current directory uses.
+//! The CUDA and its libraries that the project in the current directory uses.
 
 use crate::cli::init::metadata::{self, Package};
+use crate::cli::numbers;
 use crate::compat::cargo_lock;
+use crate::compat::cudarc_refusals::newest_accepted;
+use crate::compat::cudarc_sources::{CUDA, LockedCudarc, feature, locked, resolve, versions};
+use crate::runtime::facts::Version;
 use crate::system::{Host, files};
 use crate::toolkit::package_names::{FETCHED_ON_REQUEST, package};
 use std::path::Path;
 
-/// Returns the names of `--with` that a crate uses, or all members of a workspace whose root contains no crate.
+/// The CUDA of the project's cudarc.
+pub struct AcceptedCuda {
+    pub version: Version,
+    /// The cudarc that accepts every CUDA up to this one. `None` if cudarc is compiled for this one.
+    pub newest_of: Option<LockedCudarc>,
+}
+
+impl AcceptedCuda {
+    /// Reads `Cargo.lock`, or without a cudarc there the manifests. `None` if the CUDA may be any, or is unknown.
+    pub fn find(dir: &Path) -> Option<Self> {
+        let env = Host::capture(None, None, &[]).env;
+        let lock = cargo_lock::texts(&env, "Cargo.lock").next();
+        let resolve = |version: &str| resolve(version, &env);
+        let mut all = Vec::new();
+        for cudarc in locked(&lock.unwrap_or_default(), &env, &resolve) {
+            let (version, is_chosen) = newest_accepted(&cudarc, &env)?;
+            all.push((version, (!is_chosen).then_some(cudarc)));
+        }
+        if all.is_empty() {
+            let packages = packages(dir);
+            let features = packages.iter().flat_map(Package::all_features);
+            let of_cudarc = features.filter(|(name, _)| *name == "cudarc");
+            let mut chosen = versions(of_cudarc.map(|(_, feature)| feature), CUDA);
+            chosen.dedup();
+            all.extend(chosen.into_iter().map(|version| (version, None)));
+        }
+        // With several, it depends on the build.
+        let (version, newest_of) = all.pop().filter(|_| all.is_empty())?;
+        Some(Self { version, newest_of })
+    }
+
+    pub fn reason(&self) -> String {
+        match &self.newest_of {
+            Some(cudarc) => format!(
+                "the newest for which cudarc {} has bindings",
+                cudarc.release
+            ),
+            None => format!("for the feature {} of cudarc", feature(CUDA, self.version)),
+        }
+    }
+
+    /// Returns a warning if cudarc does not accept the installed CUDA. A newer minor version contains all functions.
+    pub fn other(&self, present: &str) -> Option<String> {
+        let present = Version::parse(&format!("{}.0", numbers::first(present, 2)))?;
+        let is_accepted = match self.newest_of {
+            Some(_) => present <= self.version,
+            None => present.major == self.version.major,
+        };
+        (!is_accepted).then(|| {
+            let (cuda, present, reason) = (self.version.short(), present.short(), self.reason());
+            format!(
+                "CUDA {present}, but this project requires CUDA {cuda}, {reason}: add `--cuda {cuda}` to replace it, or also \
+                 `--to DIR --write-config` to keep both"
+            )
+        })
+    }
+}
+
+/// Returns the crate in a directory, or all members of a workspace whose root contains no crate. Empty without cargo.
+fn packages(dir: &Path) -> Vec<Package> {
+    let packages = metadata::packages(dir).unwrap_or_default();
+    match metadata::find(&packages, dir) {
+        Ok(package) => vec![package.clone()],
+        Err(_) => packages,
+    }
+}
+
+/// Returns the names of `--with` that the project uses.
 pub fn libraries(dir: &Path) -> Vec<String> {
     // Without cargo, only the build script is read.
-    let mut packages = metadata::packages(dir).unwrap_or_default();
-    if let Ok(package) = metadata::find(&packages, dir) {
-        packages = vec![package.clone()];
-    }
+    let packages = packages(dir);
     let dirs = packages.iter().map(Package::dir).chain([dir]);
     let scripts = dirs.map(|dir| files::read(&dir.join("build.rs")).unwrap_or_default());
     let scripts: Vec<String> = scripts.collect();
@@ -33,14 +101,14 @@ pub fn libraries(dir: &Path) -> Vec<String> {
 /// Returns `true` if cudarc or candle uses a library, with any features of the package.
 fn depends_on(package: &Package, library: &str) -> bool {
     let is_curand = library == "curand";
-    let gate = package.gate(&|name, feature| match (name, feature) {
+    let mut features = package.all_features().into_iter();
+    features.any(|(name, feature)| match (name, feature) {
         // cuRAND is a default feature.
         ("cudarc", "default") => is_curand,
         ("cudarc", _) => feature.starts_with(library),
         (_, "cuda" | "cudnn") => is_curand && name.starts_with("candle-"),
         _ => false,
-    });
-    gate.is_some()
+    })
 }
 
 /// Returns `true` if a build script calls `.libs(..)` and has a string that is a file of this library (`cufftw` and `nppc`

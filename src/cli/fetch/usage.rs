@@ -3,8 +3,9 @@
 use crate::Finding;
 use crate::cli::fetch::fault::{failed, io};
 use crate::cli::fetch::installed::Installed;
-use crate::cli::whole_file;
+use crate::cli::{terminal, whole_file};
 use crate::model::joined;
+use crate::report::layout::wrapped;
 use crate::runtime::facts::{majors, quoted};
 use crate::system::files;
 use std::fs;
@@ -45,10 +46,10 @@ impl Installed {
     /// Describes what a build and a program need.
     pub fn how_to_use(&self) -> String {
         let table = self.with_variables("").unwrap_or("# not Unicode\n".into());
-        let build = format!(
-            "\nTo build with it, add these lines to .cargo/config.toml (cudnn-guard finds\n\
-             the user data directory without them, but other crates may not)\n\n{table}"
-        );
+        let columns = terminal::columns();
+        let build = "To build with it, add these lines to .cargo/config.toml (cudnn-guard finds the user data directory \
+                     without them, but other crates may not)";
+        let build = format!("\n{}\n\n{table}", wrapped(build, 0, columns));
         if cfg!(windows) {
             return build;
         }
@@ -58,13 +59,10 @@ impl Installed {
         dirs.sort_by_key(|dir| !dir.ends_with("cudnn"));
         let libraries = dirs.iter().map(|dir| dir.join("lib").display().to_string());
         let libraries = quoted(&joined(libraries, ":"));
-        format!(
-            "{build}\n\
-             To run: programs linked by cudnn-guard find the libraries\n\
-             through their rpath. For other programs, and for libraries\n\
-             that open others while they run, such as NVRTC\n\n\
-             export LD_LIBRARY_PATH={libraries}\n"
-        )
+        let run = "To run: programs linked by cudnn-guard find the libraries through their rpath. For other programs, and \
+                   for libraries that open others while they run, such as NVRTC";
+        let run = wrapped(run, 0, columns);
+        format!("{build}\n{run}\n\nexport LD_LIBRARY_PATH={libraries}\n")
     }
 
     /// Writes the variables into the configuration of the current directory. Returns the message.

@@ -10,6 +10,16 @@ use crate::model::pattern;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
+/// The module that includes the guard of a crate's programs.
+enum GuardPlace {
+    /// The crate's library or a dependency. The path of the guard's functions, as programs write it.
+    Library(String),
+    /// A module of each program.
+    Programs,
+    /// A module that programs need not call, or of another kind of crate.
+    Module,
+}
+
 /// The changes to a crate.
 pub struct CrateFiles {
     pub package: Package,
@@ -91,23 +101,24 @@ impl CrateFiles {
         Ok(())
     }
 
-    /// Changes the programs, which call the guard of a dependency, of this crate's library, or of their own.
+    /// Adds the guard to the programs, or the call of a guard in a library.
     fn add_programs(&mut self, dir: &Path) -> Result<(), String> {
         let mut programs = Vec::new();
         for (_, path) in self.package.targets("bin") {
             programs.push((read(dir, &path)?.unwrap_or_default(), path));
         }
-        let mut modules = self.package.files("src/**/*.rs");
-        let root = self.package.dir();
-        modules.retain(|(path, _)| !programs.iter().any(|(_, one)| root.join(one) == *path));
-        let modules: String = modules.into_iter().map(|(_, text)| text).collect();
-        let library = match self.has_guard {
-            false => self.usage.guard.clone(),
-            true if programs.iter().any(|(text, _)| includes_guard(text)) => None,
-            true if includes_guard(&modules) => self.package.guard(),
-            true => self.add_library(dir, !programs.is_empty())?,
+        let modules = self.package.modules();
+        let place = match self.usage.guard.clone() {
+            Some(guard) if !self.has_guard => GuardPlace::Library(guard),
+            None if !self.has_guard => GuardPlace::Module,
+            _ if programs.iter().any(|(text, _)| includes_guard(text)) => GuardPlace::Programs,
+            _ if includes_guard(&modules) => {
+                let library = self.package.guard();
+                library.map_or(GuardPlace::Module, GuardPlace::Library)
+            }
+            _ => self.add_library(dir, !programs.is_empty())?,
         };
-        if library.is_none() && !self.package.is_library() {
+        if !matches!(place, GuardPlace::Library(_)) && !self.package.is_library() {
             let mut all = programs.iter().map(|(text, _)| text).chain([&modules]);
             if all.clone().any(|text| includes_guard(text))
                 && !all.any(|text| calls_guard(text, ""))
@@ -115,21 +126,23 @@ impl CrateFiles {
                 self.next += "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
                               function of a Python module. docs/frameworks.md shows these calls.\n";
             }
-            if !self.has_guard || includes_guard(&modules) {
-                return Ok(());
-            }
         }
         for (before, path) in &programs {
-            let name = library.as_deref().unwrap_or(module_name(before));
+            let name = match &place {
+                GuardPlace::Library(name) => name,
+                GuardPlace::Programs => module_name(before),
+                GuardPlace::Module => return Ok(()),
+            };
             let (_, last) = name.rsplit_once("::").unwrap_or(("", name));
             let is_called = calls_guard(before, "") || calls_guard(&modules, &format!("{last}::"));
-            if includes_guard(before) || library.is_some() && is_called {
+            let is_own = matches!(place, GuardPlace::Programs);
+            if includes_guard(before) || !is_own && is_called {
                 continue;
             }
             let call = self.usage.gated(&format!("    {name}::startup();\n"));
             let mut item = String::new();
             let mut guarded = source::with_statements(before, &call);
-            if library.is_none() {
+            if is_own {
                 item = self.usage.gated(&module("mod", name));
                 guarded = guarded.and_then(|text| source::with_item(&text, &item));
             }
@@ -142,13 +155,13 @@ impl CrateFiles {
         Ok(())
     }
 
-    /// Adds the guard to the library of this crate. Returns its path for the programs.
-    fn add_library(&mut self, dir: &Path, has_programs: bool) -> Result<Option<String>, String> {
+    /// Adds the guard to the library of this crate, if it has one.
+    fn add_library(&mut self, dir: &Path, has_programs: bool) -> Result<GuardPlace, String> {
         let is_extension = self.package.is_extension();
         let library = self.package.targets("lib").pop();
         // Programs cannot be linked with an extension.
         let Some((krate, path)) = library.filter(|_| !(has_programs && is_extension)) else {
-            return Ok(None);
+            return Ok(GuardPlace::Programs);
         };
         let before = read(dir, &path)?.unwrap_or_default();
         let name = module_name(&before);
@@ -168,7 +181,7 @@ impl CrateFiles {
             );
         }
         self.change(path, before, checked.unwrap_or(after));
-        Ok(Some(guard))
+        Ok(GuardPlace::Library(guard))
     }
 }
 
@@ -213,7 +226,7 @@ fn includes_guard(text: &str) -> bool {
 
 /// Returns `true` if a line contains a call of one of the guard's functions, or of another with such a name, after this
 /// prefix.
-fn calls_guard(text: &str, prefix: &str) -> bool {
+pub fn calls_guard(text: &str, prefix: &str) -> bool {
     let calls = "startup( check( check_version( check_thoroughly( available(".split(' ');
     let calls: Vec<String> = calls.map(|call| format!("{prefix}{call}")).collect();
     let mut lines = text.lines().filter(|line| !line.contains("//"));

@@ -1,5 +1,6 @@
 //! The packages of a workspace with their features, from `cargo metadata`.
 
+use crate::cli::init::crate_files::calls_guard;
 use crate::cli::init::refusal;
 use crate::model::pattern;
 use crate::system::files;
@@ -152,6 +153,26 @@ impl Package {
         Some(module.map_or(krate.clone(), |name| format!("{krate}::{}", name.as_str())))
     }
 
+    /// Returns `true` if the library calls the functions of its own guard, which [`guard`](Self::guard) returns.
+    pub fn calls_guard(&self, guard: &str) -> bool {
+        let module = guard
+            .rsplit_once("::")
+            .map_or("crate", |(_, module)| module);
+        calls_guard(&self.modules(), &format!("{module}::"))
+    }
+
+    /// Returns the code of the library and of modules, without the main files of programs.
+    pub fn modules(&self) -> String {
+        let mut files = self.files("src/**/*.rs");
+        let programs = self.targets("bin");
+        files.retain(|(path, _)| {
+            !programs
+                .iter()
+                .any(|(_, one)| self.dir().join(one) == *path)
+        });
+        files.into_iter().map(|(_, text)| text).collect()
+    }
+
     /// Reads the files that match a pattern.
     pub fn files(&self, pattern: &str) -> Vec<(PathBuf, String)> {
         let dir = glob::Pattern::escape(&self.dir().to_string_lossy());
@@ -195,6 +216,18 @@ impl Package {
             }
         }
         (!names.is_empty()).then_some(names)
+    }
+
+    /// Returns the dependencies and their features, with all features of the package.
+    pub fn all_features(&self) -> Vec<(&str, &str)> {
+        let own = self.0["features"].as_object().into_iter();
+        let own = own.flat_map(|own| own.keys().map(String::as_str)).collect();
+        let mut all = Vec::new();
+        for one in self.dependencies() {
+            let features = self.features_of(one, &own).into_iter();
+            all.extend(features.map(|feature| (name(one), feature)));
+        }
+        all
     }
 
     /// Returns a feature and those that it enables in this package.

@@ -7,10 +7,12 @@ mod migration;
 mod recipe;
 mod source;
 mod usage;
+mod variables;
 mod workspace;
 
 use crate::cli::init::crate_files::CrateFiles;
-use crate::cli::{terminal, whole_file};
+use crate::cli::terminal::{self, wrapped_text};
+use crate::cli::whole_file;
 use crate::model::joined;
 use clap::{ArgMatches, Command};
 use std::fmt;
@@ -64,6 +66,9 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
     let files = CrateFiles::read(dir, package?, &packages)?;
     let argument = workspace::argument(dir);
     if files.is_complete() {
+        if arguments.get_flag("check") {
+            workspace::must_be_called(&files.package, &packages)?;
+        }
         Ok("This crate already uses cudnn-guard.\n".to_string())
     } else if files.changes.is_empty() {
         match arguments.get_flag("check") {
@@ -80,13 +85,15 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
     } else if arguments.get_flag("write") {
         write(dir, &files)
     } else {
-        Ok(preview(&argument, &files))
+        Ok(preview(dir, &files))
     }
 }
 
 /// Formats the changes like `diff -u`.
-fn preview(argument: &str, files: &CrateFiles) -> String {
-    let mut text = format!("{}\n", files.usage.recipe.reason());
+fn preview(dir: &Path, files: &CrateFiles) -> String {
+    let argument = workspace::argument(dir);
+    let reason = files.usage.recipe.reason();
+    let mut text = wrapped_text(&format!("{reason}\n"));
     for change in &files.changes {
         let name = change.path.display().to_string();
         let diff = similar::TextDiff::from_lines(&change.before, &change.after);
@@ -96,10 +103,10 @@ fn preview(argument: &str, files: &CrateFiles) -> String {
         };
         text += &format!("\n{}", diff.unified_diff().header(old, &name));
     }
-    text + &format!(
+    let apply = format!(
         "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{argument}`\n"
-    ) + &files.next
-        + &notes(files)
+    );
+    text + &wrapped_text(&(apply + &files.next + &notes(dir, files)))
 }
 
 fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
@@ -116,17 +123,25 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
     }
     let is_library = files.package.targets("bin").is_empty();
     let next = if is_library { "build" } else { "run" };
-    Ok(format!(
-        "{text}{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n{}",
-        files.next,
-        notes(files)
-    ))
+    Ok(text
+        + &wrapped_text(&format!(
+            "{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n{}",
+            files.next,
+            notes(dir, files)
+        )))
 }
 
-/// Returns the sentences about a dependency on a clone, and about a cheaper profile for the guard of a program.
-fn notes(files: &CrateFiles) -> String {
+/// Returns the sentences about variables for the build, about a dependency on a clone, and about a cheaper profile for the guard of a program.
+fn notes(dir: &Path, files: &CrateFiles) -> String {
     let (package, root) = (&files.package, files.package.workspace_root());
-    let mut text = String::new();
+    let mut text = variables::text(dir, files);
+    if let Some(library) = files.usage.library.as_ref().filter(|_| files.has_guard) {
+        text += &format!(
+            "The library that uses CUDA has no guard, so this program gets its own. For one guard in the library, run \
+             `cudnn-guard init{}` before this command\n",
+            workspace::command_argument(library)
+        );
+    }
     let mut changes = files.changes.iter();
     if changes.any(|change| change.after.contains("cudnn-guard = { path = ")) {
         text += "The dependency cudnn-guard is the clone on this machine. To build this crate on another machine, put a clone at \

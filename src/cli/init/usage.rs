@@ -24,8 +24,8 @@ pub struct Usage {
     pub features: Vec<String>,
     /// `true` if the package or a dependency uses CUDA.
     pub is_known: bool,
-    /// `true` if only a dependency uses CUDA and has no guard.
-    pub is_inherited: bool,
+    /// The dependency that uses CUDA and has no guard, if the package itself does not use CUDA.
+    pub library: Option<Package>,
     /// The guard in a dependency, which the programs of this package have to call: `helper::gpu`.
     pub guard: Option<String>,
     /// The kernels that no build script compiles.
@@ -54,6 +54,11 @@ impl Usage {
             "add `{feature}` to the features of {name} in Cargo.toml, and run the same command again"
         );
         Err(refusal(summary, help))
+    }
+
+    /// Returns `true` if the package or a dependency in a directory uses candle.
+    pub fn uses_candle(&self) -> bool {
+        [Recipe::Candle, Recipe::CandleCuda].contains(&self.base)
     }
 
     /// Returns an item or statement for the builds that use CUDA.
@@ -147,6 +152,8 @@ fn through(package: &Package, members: &[Package], found: &mut Found) -> Option<
         let recipe = match &guard {
             _ if other.links_cudnn() => Recipe::Above,
             Some(_) => Recipe::Call,
+            // A library below calls its own guard.
+            None if inner.recipe == Recipe::Call && inner.guard.is_none() => Recipe::Call,
             None if inner.is_known => inner.base,
             None => continue,
         };
@@ -158,10 +165,13 @@ fn through(package: &Package, members: &[Package], found: &mut Found) -> Option<
         });
         usages.extend(known(recipe, gate).map(|usage| Usage {
             base: inner.base,
-            is_inherited: recipe == inner.base,
-            guard,
+            library: (recipe == inner.base).then(|| other.clone()),
+            // The library's own call is enough.
+            guard: guard.filter(|guard| !other.calls_guard(guard)),
             ..usage
         }));
     }
-    usages.into_iter().min_by_key(|usage| usage.is_inherited)
+    usages
+        .into_iter()
+        .min_by_key(|usage| usage.library.is_some())
 }

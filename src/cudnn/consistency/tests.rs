@@ -266,6 +266,7 @@ fn packages_of_two_versions_are_brought_to_one() {
         installer: Installer::Apt,
         name: name.into(),
         version: version.into(),
+        fetched: None,
     };
     let command =
         |headers: Owner, library: Owner, of_headers: (u32, u32), of_library: (u32, u32)| {

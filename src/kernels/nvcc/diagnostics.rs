@@ -25,7 +25,7 @@ pub struct Failure<'a> {
 pub enum FailureCause<'a> {
     /// A directory for temporary files that does not exist.
     TemporaryDirectory(MissingTemporaryDirectory<'a>),
-    /// A missing program or header, and the pip requirement that installs it.
+    /// A missing program or header, and the command that installs its wheel.
     InWheel(&'a str, String),
     /// A missing program of this nvcc.
     MissingTool(&'static str, &'a Path),
@@ -145,8 +145,8 @@ impl<'a> Failure<'a> {
             return Some(FailureCause::InToolkit(header, &other.root));
         }
         let cuda = self.plan.cuda();
-        if let Some(wheel) = pip(&format!("nvidia-{wheel}"), &self.plan.nvcc, cuda) {
-            return Some(FailureCause::InWheel(header, wheel));
+        if let Some(command) = install(&format!("nvidia-{wheel}"), &self.plan.nvcc, cuda) {
+            return Some(FailureCause::InWheel(header, command));
         }
         let version = package_suffix(cuda);
         let end = if debian.ends_with("-dev") { "el" } else { "" };
@@ -173,19 +173,23 @@ fn missing_tool<'a>(
     nvcc: &'a Path,
     cuda: Option<Version>,
 ) -> FailureCause<'a> {
-    match pip(wheel, nvcc, cuda) {
-        Some(wheel) => FailureCause::InWheel(tool, wheel),
+    match install(wheel, nvcc, cuda) {
+        Some(command) => FailureCause::InWheel(tool, command),
         None => FailureCause::MissingTool(tool, nvcc),
     }
 }
 
-/// Returns the pip requirement for a wheel, if this nvcc is from the wheels of CUDA 13.
-fn pip(wheel: &str, nvcc: &Path, cuda: Option<Version>) -> Option<String> {
+/// Returns the command that installs a wheel, if this nvcc is from the wheels of CUDA 13.
+fn install(wheel: &str, nvcc: &Path, cuda: Option<Version>) -> Option<String> {
     let cuda = cuda.filter(|cuda| cuda.major >= 13)?;
-    let is_of_wheels = package_names::is_of_wheels(nvcc.parent()?.parent()?);
-    is_of_wheels.then(|| match VERSIONED_WHEELS.contains(&wheel) {
-        true => format!("{wheel}=={}.*", cuda.short()),
-        false => wheel.to_string(),
+    let root = nvcc.parent()?.parent()?;
+    let name = wheel.strip_prefix("nvidia-")?;
+    if let Some(command) = package_names::fetch_command(root, name) {
+        return command;
+    }
+    package_names::is_of_wheels(root).then(|| match VERSIONED_WHEELS.contains(&wheel) {
+        true => format!("pip install '{wheel}=={}.*'", cuda.short()),
+        false => format!("pip install '{wheel}'"),
     })
 }
 

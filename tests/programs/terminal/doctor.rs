@@ -75,7 +75,7 @@ pub fn unpacked(root: &Path, package: &str, files: &[(&str, &str)]) {
 }
 
 /// Writes a crate with these features that requires cudarc 0.16.6, and these files of cudarc.
-fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(&str, &str)]) {
+pub fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(&str, &str)]) {
     unpacked(root, "cudarc-0.16.6", sources);
     let manifest = format!(
         "[package]\nname = \"app\"\nversion = \"0.1.0\"\n[features]\n{features}\n[dependencies]\n\

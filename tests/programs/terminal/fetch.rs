@@ -296,11 +296,11 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
              i licenses     by downloading, you accept NVIDIA's licenses: https://docs.nvidia.com/cuda/eula/ and \
              https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html\n\
              {versions}\n\
-             To build with it, add these lines to .cargo/config.toml (cudnn-guard finds\n\
-             the user data directory without them, but other crates may not)\n\n\
+             To build with it, add these lines to .cargo/config.toml (cudnn-guard finds the\n\
+             user data directory without them, but other crates may not)\n\n\
              [env]\nCUDNN_GUARD_HOME = \"{home}\"\nCUDNN_PATH = \"{home}/nvidia/cudnn\"\n\n\
-             To run: programs linked by cudnn-guard find the libraries\nthrough their rpath. For other programs, and for libraries\n\
-             that open others while they run, such as NVRTC\n\n\
+             To run: programs linked by cudnn-guard find the libraries through their rpath.\n\
+             For other programs, and for libraries that open others while they run, such as\nNVRTC\n\n\
              export LD_LIBRARY_PATH={home}/nvidia/cudnn/lib:{home}/nvidia/cublas/lib:{home}/nvidia/cuda_cccl/lib:\
              {home}/nvidia/cuda_nvcc/lib:{home}/nvidia/cuda_nvrtc/lib:{home}/nvidia/cuda_runtime/lib\n"
         )

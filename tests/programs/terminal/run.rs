@@ -48,8 +48,9 @@ fn a_program_that_the_loader_would_stop_is_not_started() {
     assert_eq!(text(&refused), "");
     let stderr = complaint(&refused);
     let shown = program.display();
-    let start =
-        format!("`{shown}` needs libown.so.1, which the loader cannot find  [library-not-found]\n");
+    let start = format!(
+        "error: `{shown}` needs libown.so.1, which the loader cannot find  [library-not-found]\n"
+    );
     let end = format!("`{shown}` was not started; set CUDNN_GUARD=warn to start it anyway\n");
     let is_whole = stderr.starts_with(&start) && stderr.ends_with(&end);
     assert!(is_whole, "{stderr}");
@@ -97,7 +98,7 @@ fn a_program_whose_provider_does_not_load_is_started() {
     must_exit(&started, 7);
     assert_eq!(text(&started), "a\n");
     let wanted = format!(
-        "`{}` was built for CUDA 12, but the toolkit is CUDA 13  [cuda-flavour-mismatch]\n",
+        "warning: `{}` was built for CUDA 12, but the toolkit is CUDA 13  [cuda-flavour-mismatch]\n",
         image.at(provider).display()
     );
     let stderr = complaint(&started);

@@ -45,6 +45,16 @@ fn a_cudarc_without_bindings_for_the_toolkit() {
         old(&(choice(12080) + newer), all)
     );
     assert_eq!(found(&mut world, Some(cuda(11, 0))), old(newer, all));
+    // `fetch` can install an older CUDA, but its nvcc only since CUDA 13.
+    world.file("home/.cudnn-guard", "");
+    world.toolkit.root = world.dir.join("home/nvidia/cu13");
+    assert_eq!(found(&mut world, None), old(&(choice(12090) + newer), all));
+    world.cudarc("0.16.6", &["cuda-12090", "cuda-13000"], &build_script);
+    let fetch = "  = help: run `cudnn-guard fetch --cuda 13.0 --to $DIR/home`\n";
+    let helps = format!("{fetch}{}{newer}", choice(13000));
+    assert_eq!(found(&mut world, None), old(&helps, "12.9, 13.0"));
+    world.cudarc("0.16.6", &features, &build_script);
+    world.toolkit.root = PathBuf::new();
     // Only the cudarc of the lock file counts.
     world.cudarc("0.19.20", &["cuda-13050"], &build_script);
     assert_eq!(found(&mut world, None), old(&(choice(12090) + newer), all));

@@ -234,6 +234,13 @@ fn the_libraries_of_another_cuda() {
     let newer =
         "  = help: require a newer cudarc, or a newer version of the crate that requires it\n";
     assert_eq!(world.text(), unopened(&format!("{newest}{newer}"), names));
+    // `fetch` can install the CUDA that cudarc is compiled for.
+    world.file("home/.cudnn-guard", "");
+    world.toolkit.root = world.dir.join("home/nvidia/cu13");
+    let fetch = "  = help: run `cudnn-guard fetch --cuda 12.9 --to $DIR/home`\n";
+    let helps = format!("{fetch}{newest}{newer}");
+    assert_eq!(world.text(), unopened(&helps, names));
+    world.toolkit.root = PathBuf::new();
     // The suggested version is never newer than the toolkit or the driver.
     world.toolkit.version = Some(Version::new(13, 6, 0));
     assert!(world.text().contains("`cuda-13050`"));

@@ -95,7 +95,7 @@ impl World {
         let mut texts = Vec::new();
         for cudarc in locked(lock, &env, &resolve) {
             for refusal in find(&cudarc, &installed) {
-                let text = refusal.finding(&cudarc).to_string();
+                let text = refusal.finding(&cudarc, installed.toolkit).to_string();
                 texts.push(text.replace(self.dir.to_str().unwrap(), "$DIR"));
             }
         }

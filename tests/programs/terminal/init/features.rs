@@ -2,7 +2,16 @@
 
 use super::{file, init, package, read};
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-use crate::support::{cargo, run};
+use crate::support::cargo;
+#[cfg(target_os = "linux")]
+use {
+    super::{command, folder},
+    crate::support::run,
+    crate::terminal::doctor::crate_with_cudarc,
+    std::fs,
+    std::os::unix::fs::PermissionsExt,
+    std::path::Path,
+};
 
 const KERNELS: &str =
     "fn main() {\n    bindgen_cuda::Builder::default().build_lib(\"libadd.a\");\n}\n";
@@ -260,4 +269,63 @@ fn a_complete_dependency_stays() {
         assert_eq!(read(&dir, "Cargo.toml"), before);
         init(&dir, &["--check"]).exits_with(0);
     }
+}
+
+/// The variables without which a build fails, only where it does.
+#[cfg(target_os = "linux")]
+#[test]
+fn variables_for_the_build_are_named() {
+    let toolkit = folder("init/a toolkit");
+    file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13020\n");
+    file(&toolkit, "bin/nvcc", "");
+    let cargo = Path::new(env!("CARGO")).parent().expect("a directory");
+    let shown = |dir: &Path, path: &[&Path]| {
+        let mut command = command(Path::new("."), &[]);
+        command.env("PATH", std::env::join_paths(path).expect("a list"));
+        command
+            .env("CUDA_HOME", &toolkit)
+            .env("CARGO_HOME", dir.join("cargo"));
+        run(command.current_dir(dir)).exits_with(0).stdout
+    };
+    let nvcc = |krate: &str| {
+        format!(
+            "The build of {krate} runs nvcc, which is not on PATH: run `export PATH='{}/bin':$PATH` first\n",
+            toolkit.display()
+        )
+    };
+    let candle = "candle-core = { version = \"0.11\", features = [\"cuda\"] }";
+    let dir = package("nvcc-of-candle", &format!("\n[dependencies]\n{candle}\n"));
+    let text = shown(&dir, &[cargo]);
+    assert!(text.contains(&nvcc("candle")), "{text}");
+    let bin = toolkit.join("bin");
+    fs::set_permissions(bin.join("nvcc"), fs::Permissions::from_mode(0o755)).expect("executable");
+    assert!(!shown(&dir, &[cargo, &bin]).contains("PATH"));
+
+    let dir = folder("init/variables-of-cudarc");
+    let sources = [
+        (
+            "Cargo.toml",
+            "[package]\nname = \"cudarc\"\nversion = \"0.16.6\"\n[features]\ncuda-12080 = []\ncuda-13000 = []\n\
+             cuda-version-from-build-system = []\ncudnn = []\n",
+        ),
+        (
+            "build.rs",
+            "// CUDARC_CUDA_VERSION\npanic!(\"Unsupported cuda toolkit version\");\n",
+        ),
+    ];
+    let by_nvcc = "features = [\"cudnn\", \"cuda-version-from-build-system\"]";
+    crate_with_cudarc(&dir, "", by_nvcc, &sources);
+    let version = "cudarc 0.16.6 has no bindings for CUDA 13.2 of the toolkit: set CUDARC_CUDA_VERSION=13000 for the build\n";
+    let text = shown(&dir, &[cargo]);
+    assert!(text.contains(&(nvcc("cudarc") + version)), "{text}");
+    let text = shown(&dir, &[&bin, cargo]);
+    assert!(text.contains(version) && !text.contains("PATH"), "{text}");
+    // A feature chooses the version.
+    let by_feature = "features = [\"cudnn\", \"cuda-12080\"]";
+    crate_with_cudarc(&dir, "", by_feature, &sources);
+    let text = shown(&dir, &[cargo]);
+    assert!(
+        !text.contains("PATH") && !text.contains(" bindings "),
+        "{text}"
+    );
 }

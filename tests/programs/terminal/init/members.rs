@@ -210,6 +210,52 @@ fn the_guard_of_a_library_is_called_by_its_programs() {
     run(command(".".as_ref(), &["--check"]).current_dir(&dir)).exits_with(0);
 }
 
+/// A second call in the programs would check everything twice.
+#[test]
+fn the_guard_of_a_library_that_calls_it_is_not_called_again() {
+    let dir = runtime_workspace("own-call");
+    init(&dir.join("model"), &["--write"]).exits_with(0);
+    let library = read(&dir, "model/src/lib.rs");
+    let call = "\npub fn device() -> bool {\n    gpu::check().is_ok()\n}\n";
+    file(&dir, "model/src/lib.rs", &(library + call));
+    for program in ["train", "far"] {
+        let shown = init(&dir.join(program), &[]).exits_with(0).stdout;
+        assert_eq!(shown, "This crate already uses cudnn-guard.\n");
+    }
+    for member in [".", "model"] {
+        run(command(".".as_ref(), &["--check"]).current_dir(dir.join(member))).exits_with(0);
+    }
+}
+
+#[test]
+fn a_program_before_its_library_says_how_the_library_gets_the_guard() {
+    let dir = runtime_workspace("program-first");
+    let mut train = command(".".as_ref(), &[]);
+    let shown = run(train.current_dir(dir.join("train"))).exits_with(0);
+    shown.says(
+        "The library that uses CUDA has no guard, so this program gets its own. For one guard in the library, run `cudnn-guard \
+         init ../model` before this command\n",
+    );
+    init(&dir.join("model"), &["--write"]).exits_with(0);
+    let mut train = command(".".as_ref(), &[]);
+    let shown = run(train.current_dir(dir.join("train"))).exits_with(0);
+    shown
+        .says("model::gpu::startup();")
+        .does_not_say("has no guard");
+}
+
+#[test]
+fn check_in_a_library_finds_that_no_program_calls_its_guard() {
+    let dir = runtime_workspace("uncalled");
+    init(&dir.join("model"), &["--write"]).exits_with(0);
+    let check = || run(command(".".as_ref(), &["--check"]).current_dir(dir.join("model")));
+    let text = "no program of this workspace calls the guard of this library\n  = help: run `cudnn-guard init ../train`, which \
+                shows the call\n";
+    assert_eq!(check().exits_with(1).stderr, text);
+    init(&dir.join("train"), &["--write"]).exits_with(0);
+    check().exits_with(0);
+}
+
 /// After `init`, only the build script of a crate with kernels shows that it uses CUDA.
 #[test]
 fn check_finds_a_member_with_kernels_that_calls_no_guard() {
