@@ -218,16 +218,12 @@ impl LibraryPath {
         let value = format!("{}{colon}{}", self.dirs, self.kept);
         match self.starter {
             Starter::Shell => {
-                // `cargo run` adds directories, which the variable of the shell does not contain.
-                let kept = if self.kept.is_empty() {
-                    ""
-                } else {
-                    "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-                };
-                format!(
-                    "run `export LD_LIBRARY_PATH={}{kept}` before you start the program",
-                    quoted(&self.dirs)
-                )
+                let mut dirs = quoted(&self.dirs);
+                if !self.kept.is_empty() {
+                    // `cargo run` adds directories, which the variable of the shell does not contain.
+                    dirs += "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}";
+                }
+                format!("run `export LD_LIBRARY_PATH={dirs}` before you start the program")
             }
             Starter::Sudo => format!(
                 "run `sudo env LD_LIBRARY_PATH={} PROGRAM`: sudo drops the variable of your shell",
