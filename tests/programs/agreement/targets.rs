@@ -46,6 +46,7 @@ fn ids(text: &str) -> String {
 
 /// The default without a GPU leaves out Jetson's `sm_110`, for which this cuDNN has no code.
 #[test]
+#[ignore = "builds a crate fifteen times"]
 fn targets_prints_what_a_build_uses() {
     let test = fresh("agreement-targets");
     toolkit(&test.join("cuda"), 13000, true);

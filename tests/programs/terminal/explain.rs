@@ -359,6 +359,7 @@ warning: app@0.1.0: linked to /opt/cudnn/lib/libcudnn.so.9 and libcuda.so.1, com
 
 /// The first message is far before the end, and then there are more messages than are kept.
 #[test]
+#[ignore = "explains 16 MB without optimization"]
 fn a_long_log_is_explained_up_to_a_limit() {
     let end = b"warning: unused\n".repeat(5 << 16);
     let mut input = b"\xff cannot find -lcudnn\n".to_vec();
