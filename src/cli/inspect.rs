@@ -55,14 +55,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             }
         };
         counts[inspection.verdict() as usize] += 1;
-        terminal::show(if arguments.get_flag("json") {
-            inspection.to_json() + "\n"
-        } else if is_one {
-            let explain = doctor::explain_first(inspection.findings());
-            format!("{inspection:0$}{explain}", terminal::columns())
-        } else {
-            line(program, &inspection)
-        });
+        let text = match is_one {
+            true => doctor::with_page(&inspection, inspection.findings()),
+            false => line(program, &inspection),
+        };
+        terminal::show(terminal::form(arguments, inspection.to_json(), text));
     }
     let [passed, failed, unknown] = counts;
     if !is_one && !arguments.get_flag("json") {
