@@ -13,6 +13,7 @@ use crate::runtime::system::PathCache;
 use crate::{Config, Finding, Link, Severity, Verdict};
 use clap::{Arg, ArgMatches, Command};
 use semver::VersionReq;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -130,8 +131,7 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
 }
 
 fn show(report: &ToolchainReport, arguments: &ArgMatches) {
-    let explain = explain_first(report.findings());
-    let text = format!("{report:0$}{explain}", terminal::columns());
+    let text = with_page(report, report.findings());
     let mut text = terminal::form(arguments, report.to_json(), text);
     if arguments.get_flag("redact") {
         text = terminal::redacted(&text);
@@ -161,12 +161,13 @@ pub fn root() -> Arg {
     option("root", "DIR", help).value_parser(terminal::directory)
 }
 
-/// Returns the command that explains the first error, or else the first warning.
-pub fn explain_first(findings: &[Finding]) -> String {
+/// Returns a report, with the command that explains its first error, or else its first warning.
+pub fn with_page(report: impl Display, findings: &[Finding]) -> String {
+    let text = format!("{report:0$}", terminal::columns());
     let first = |severity| findings.iter().find(|one| one.severity == severity);
     match first(Severity::Error).or_else(|| first(Severity::Warning)) {
-        Some(finding) => format!("for details and fixes, run `{}`\n", finding.page()),
-        None => String::new(),
+        Some(finding) => format!("{text}for details and fixes, run `{}`\n", finding.page()),
+        None => text,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::cli::known_messages::{Explanation, explanations};
 use crate::cli::{log, page, terminal};
+use crate::report::json::texts;
 use crate::report::layout::wrapped;
 use crate::runtime::facts::Json;
 use crate::runtime::report::json_members::document;
@@ -77,12 +78,11 @@ fn page_json((id, text): &(&str, &str)) -> Json {
 }
 
 fn match_json(explanation: &Explanation) -> Json {
-    let help = [&explanation.help];
     Json::object(&[
         ("line", Json::text(&explanation.line)),
         ("id", Json::optional(explanation.finding)),
         ("cause", Json::text(&explanation.cause)),
-        ("help", Json::list(&help, |help| Json::text(help))),
+        ("help", texts(&[&explanation.help])),
     ])
 }
 

@@ -5,7 +5,7 @@ use crate::loader::linkage;
 use crate::report::layout::{Mark, wrapped};
 use crate::runtime::facts::{Finding, Severity};
 use crate::runtime::system::PathCache;
-use crate::system::files;
+use crate::system::{Sysroot, files};
 use crate::{Inspection, Verdict};
 use clap::{ArgMatches, Command};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let (mut programs, mut is_one) = (Vec::new(), true);
     let paths = arguments.get_many::<PathBuf>("program");
     for path in paths.into_iter().flatten() {
-        let path = file(path, root);
+        // The path may be the one on the system below the root.
+        let below = Sysroot { root }.at(path);
+        let path = Some(below)
+            .filter(|below| below.exists())
+            .unwrap_or(path.clone());
         is_one &= programs.is_empty() && !path.is_dir();
         if !path.is_dir() {
             programs.push(path);
@@ -51,14 +55,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             }
         };
         counts[inspection.verdict() as usize] += 1;
-        terminal::show(if arguments.get_flag("json") {
-            inspection.to_json() + "\n"
-        } else if is_one {
-            let explain = doctor::explain_first(inspection.findings());
-            format!("{inspection:0$}{explain}", terminal::columns())
-        } else {
-            line(program, &inspection)
-        });
+        let text = match is_one {
+            true => doctor::with_page(&inspection, inspection.findings()),
+            false => line(program, &inspection),
+        };
+        terminal::show(terminal::form(arguments, inspection.to_json(), text));
     }
     let [passed, failed, unknown] = counts;
     if !is_one && !arguments.get_flag("json") {
@@ -71,13 +72,6 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }
-}
-
-/// Returns the file at this path, on the system below the root or on this one.
-fn file(path: &Path, root: Option<&Path>) -> PathBuf {
-    let below = root.map(|root| root.join(path.strip_prefix("/").unwrap_or(path)));
-    let below = below.filter(|below| below.exists());
-    below.unwrap_or_else(|| path.to_path_buf())
 }
 
 /// Adds the programs below a directory that contain a guard. Links are not followed.

@@ -31,8 +31,6 @@ pub fn read(mut log: impl Read, most: usize) -> (String, bool) {
 struct Lines {
     /// Matches every line that a row of the table may explain.
     literal: Regex,
-    /// Matches these lines, and every line that may be explained by its parts.
-    hint: Regex,
     known: BTreeSet<String>,
     text: String,
     are_more: bool,
@@ -40,15 +38,10 @@ struct Lines {
 
 impl Lines {
     fn new() -> Self {
-        let any_of = |texts: &[String]| {
-            let texts: Vec<String> = texts.iter().map(|it| regex::escape(it)).collect();
-            Regex::new(&texts.join("|")).expect("a tested table")
-        };
         let literals = known_messages::all_literals();
-        let hints = message_parts::HINTS.map(String::from);
+        let literals: Vec<String> = literals.iter().map(|it| regex::escape(it)).collect();
         Lines {
-            literal: any_of(&literals),
-            hint: any_of(&[&literals[..], &hints].concat()),
+            literal: Regex::new(&literals.join("|")).expect("a tested table"),
             known: BTreeSet::new(),
             text: String::new(),
             are_more: false,
@@ -56,15 +49,9 @@ impl Lines {
     }
 
     fn add(&mut self, text: &str, most: usize) {
-        let text = plain(text);
-        let mut rest = &text[..];
-        while let Some(found) = self.hint.find(rest).filter(|_| !self.are_more) {
-            let start = rest[..found.start()].rfind('\n').map_or(0, |at| at + 1);
-            rest = &rest[start..];
-            let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
-            rest = after;
+        for line in plain(text).lines() {
             let may_match = || self.literal.is_match(line) || message_parts::is_message(line);
-            if self.known.contains(line) || !may_match() {
+            if self.are_more || self.known.contains(line) || !may_match() {
                 continue;
             }
             self.are_more = self.text.len() + line.len() > most;

@@ -1,6 +1,7 @@
 //! Explanations of messages by their parts: a library, a function or a status, and the program that prints them.
 
 use crate::cli::known_messages::{Explanation, explanations};
+use crate::inspection::preflight::refused::cuda_of;
 use regex::{Captures, Regex};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -27,7 +28,7 @@ fn find<'t>(pattern: &str, line: &'t str) -> Option<Captures<'t>> {
 }
 
 /// Each line that is explained by its parts contains one of these texts.
-pub const HINTS: [&str; 8] = [".so", "cu", "CU", "nv", "NV", "ccl", "CCL", "[["];
+const HINTS: [&str; 8] = [".so", "cu", "CU", "nv", "NV", "ccl", "CCL", "[["];
 
 /// Returns `true` for a line that reports an error and may name a CUDA library, function or status.
 pub fn is_message(line: &str) -> bool {
@@ -113,12 +114,8 @@ fn library_file(named: &Captures<'_>) -> Option<Library> {
     let number = group(["dll", "so"]).and_then(|it| it.as_str().parse().ok());
     // The names of DLLs contain the minor version too: nvrtc64_120_0.dll.
     let number = number.map_or(0, |it: u32| if it >= 100 { it / 10 } else { it });
-    let cuda = match (name, number) {
-        ("cufft", 11 | 12) | ("cusolver", 12) => Some(number + 1),
-        ("cusparse", 12) | ("cusolver", 11) => None,
-        _ => Some(number).filter(|number| (11..50).contains(number)),
-    };
-    library(name, cuda)
+    let cuda = cuda_of(&format!("lib{name}"), number).parse().ok();
+    library(name, cuda.filter(|cuda| (11..50).contains(cuda)))
 }
 
 /// Returns the library with this name, without `lib`, of this CUDA if it is known.

@@ -121,7 +121,9 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
         let elf = main.as_ref().and_then(Binary::as_elf);
         cudnn.cpu = main.as_ref().and_then(Binary::cpu);
         cudnn.files.own_first = elf.and_then(Elf::rpath).is_some();
-        cudnn.files.absent_soname = absent_soname(&cudnn, elf, sysroot);
+        let is_absent = |name: &String| sysroot.file(&library.with_file_name(name)).is_none();
+        // Linked programs require the SONAME.
+        cudnn.files.absent_soname = elf.and_then(Elf::soname).filter(is_absent);
         cudnn.installed = parts::assemble(&cudnn, &found);
         let missing = &cudnn.installed.missing;
         closed.retain(|file| missing.iter().any(|name| file.path.ends_with(name)));
@@ -145,13 +147,6 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
         .filter(|_| cudnn.header_version != cudnn.library_version);
     cudnn.files.header_owner = header.and_then(Owner::of_debian);
     cudnn
-}
-
-/// Returns the SONAME of the library, which linked programs require, if no file of that name is beside it.
-fn absent_soname(cudnn: &Cudnn, library: Option<&Elf>, sysroot: Sysroot) -> Option<String> {
-    let soname = library?.soname()?;
-    let beside = cudnn.library.as_deref()?.with_file_name(&soname);
-    sysroot.file(&beside).is_none().then_some(soname)
 }
 
 /// Returns the bundled cuDNN of a Python package in this directory. It has no headers and is not linked.
@@ -190,8 +185,7 @@ fn main_library_in(
         Some(file) => sysroot.dir(file.parent()?)?,
         None => sysroot.dir(place)?,
     };
-    let named_major = || LibraryName::of(named.as_deref()?)?.major();
-    let majors = majors([named_major(), header_major]);
+    let majors = majors([named.as_deref().and_then(named_major), header_major]);
     let versioned = majors.iter().find_map(|&major| {
         let name = platform.cudnn_library(major);
         let path = dir.join(&name);
@@ -278,5 +272,10 @@ fn directory_cuda_major(cudnn: &Cudnn, platform: &Platform) -> Option<u32> {
 
 /// Returns 9 for `libcudnn_ops.so` if it is a link to `libcudnn_ops.so.9.14.0`.
 fn real_major(path: &Path, sysroot: Sysroot) -> Option<u32> {
-    LibraryName::of(&sysroot.canonical(path))?.major()
+    named_major(&sysroot.canonical(path))
+}
+
+/// Returns the major in the name of a file.
+pub fn named_major(path: &Path) -> Option<u32> {
+    LibraryName::of(path)?.major()
 }

@@ -1,8 +1,9 @@
 //! The files in the place of a missing library.
 
+use crate::cudnn::named_major;
 use crate::model::{Obstacle, Platform};
 use crate::runtime::binary::Defect;
-use crate::runtime::facts::{LibraryName, cudnn_file, majors, sub_libraries};
+use crate::runtime::facts::{cudnn_file, majors, sub_libraries};
 use crate::runtime::install::full_name;
 use crate::system::{Sysroot, files};
 use crate::toolkit::archives;
@@ -47,7 +48,7 @@ pub(super) fn obstacle(
     });
     let without_link = || {
         let path = unlinked.clone()?;
-        let major = LibraryName::of(&path)?.major()?;
+        let major = named_major(&path)?;
         let defect = Defect::Unlinked(platform.cudnn_library(major));
         Some(Obstacle { path, defect })
     };

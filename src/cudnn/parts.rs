@@ -1,6 +1,6 @@
 //! The sub-libraries of a cuDNN.
 
-use crate::cudnn::{build_ids, consistency, real_major};
+use crate::cudnn::{build_ids, consistency, named_major, real_major};
 use crate::model::{Cudnn, Platform, Unresolved};
 use crate::runtime::binary::{Defect, Elf};
 use crate::runtime::facts::{LibraryName, majors, sub_libraries};
@@ -179,9 +179,9 @@ pub fn assemble(cudnn: &Cudnn, files: &[SubLibraryFile]) -> Installed {
     let Some(library) = &cudnn.library else {
         return Installed::default();
     };
-    let by_name = |path: &Path| LibraryName::of(path).and_then(|name| name.major());
     let header_version = cudnn.header_version;
-    let major = by_name(library).or_else(|| files.iter().find_map(|file| by_name(&file.path)));
+    let by_parts = || files.iter().find_map(|file| named_major(&file.path));
+    let major = named_major(library).or_else(by_parts);
     let major = major.or_else(|| Some(header_version?.major));
     let (mut main, mut beside) = (SubLibraryFile::default(), Named::new());
     for file in files {
@@ -226,7 +226,7 @@ pub fn beside(
     sysroot: Sysroot,
     platform: &Platform,
 ) -> (Named, Named, Vec<SubLibraryFile>) {
-    let major = LibraryName::of(library).and_then(|file| file.major());
+    let major = named_major(library);
     let mut found: Named = vec![("cudnn".into(), library.to_path_buf())];
     let mut real_files = Named::new();
     let mut closed = Vec::new();

@@ -4,7 +4,7 @@
 use crate::cudnn::file_name;
 use crate::inspection::InspectionFault;
 use crate::loader::LoadGraph;
-use crate::model::{LoadPhase, Object, pattern};
+use crate::model::{Object, pattern};
 use crate::runtime::binary::contains;
 use crate::runtime::driver::stub::{UnusableDriver, is_stub};
 use crate::runtime::driver::{SYSTEM, driver_library, driver_release};
@@ -45,10 +45,8 @@ pub fn finding(
     let plain: &[&str] = &[PLAIN_DRIVER];
     let by_cudnn = opened.and_then(|driver| Some((driver.requester?, plain)));
     for (opener, names) in by_cudnn.into_iter().chain([(0, names)]) {
-        let mut aside = graph.clone();
         let mut tried = names.iter();
-        let index = tried.find_map(|name| aside.open(name, opener, LoadPhase::Later));
-        let Some(library) = index.and_then(|index| aside.objects.get(index)) else {
+        let Some(library) = tried.find_map(|name| graph.would_open(name, opener)) else {
             continue;
         };
         let origin = library.via.clone().unwrap_or(LoadOrigin::Elsewhere);

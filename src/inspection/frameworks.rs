@@ -6,7 +6,9 @@ use crate::FindingId;
 use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::registries;
 use crate::cudnn::file_name;
-use crate::inspection::{InspectionFault, ORT_DYLIB_PATH, PYTHONS, gpu_code, loader_env, provider};
+use crate::inspection::{
+    InspectionFault, ORT_DYLIB_PATH, PYTHONS, gpu_code, interpreter, provider,
+};
 use crate::loader::elsewhere::Search;
 use crate::loader::{LoadGraph, linkage, main_library};
 use crate::model::{Candidate, Linkage, Os, Variable};
@@ -82,7 +84,7 @@ impl Framework {
         };
         // A made-up program beside the library that opens it.
         let program = path.with_file_name("program");
-        let search_path = loader_env::search_path(&program, &linkage, false, host);
+        let search_path = interpreter::search_path(&program, &linkage, false, host);
         let made_up = Linkage {
             needed: Vec::new(),
             soname: None,
@@ -100,8 +102,7 @@ impl Framework {
             findings.retain(|one| one.id != FindingId::CudnnNotFound);
         }
         let candidates = || installed.to_vec();
-        let faults = provider.faults(cudnn.as_ref(), &candidates, host.sysroot());
-        findings.extend(faults.iter().map(|fault| fault.finding(&provider)));
+        let faults = provider.findings(cudnn.as_ref(), &candidates, host.sysroot());
         let machine = report.machine.as_ref();
         let gpus = machine.map_or(&[][..], |machine| &machine.gpus);
         // The first is the made-up program.
@@ -111,6 +112,7 @@ impl Framework {
             true => doubts.into_iter().next(),
             false => doubt,
         };
+        report.findings.extend(faults);
     }
 
     /// Returns the directories in which the crate finds the framework: those in its variable, or else those of its own

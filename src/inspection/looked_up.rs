@@ -3,7 +3,7 @@
 use crate::compat;
 use crate::inspection::preflight::PreflightInput;
 use crate::loader::LoadGraph;
-use crate::model::LoadPhase;
+use crate::model::{LoadPhase, Object};
 use crate::runtime::binary::{after, contains};
 use crate::runtime::facts::{Built, Finding, Loader, Severity, Version};
 use crate::runtime::loader::EagerLookup;
@@ -63,11 +63,10 @@ pub fn findings(
     constants: &[u8],
     cudarc: &Built,
 ) -> Vec<Finding> {
-    let missing = |graph: &_, at, prefix| missing(graph, at, prefix, input, constants);
+    let missing = |object: &Object, prefix| missing(object, prefix, input, constants);
+    let driver = graph.would_open(DRIVER_SO, 0);
     let mut findings = Vec::new();
-    let mut aside = graph.clone();
-    let driver = aside.open(DRIVER_SO, 0, LoadPhase::Later);
-    findings.extend(driver.and_then(|at| missing(&aside, at, "cu")));
+    findings.extend(driver.as_ref().and_then(|driver| missing(driver, "cu")));
     for library in LIBRARIES {
         if !opens(constants, library) {
             continue;
@@ -83,27 +82,27 @@ pub fn findings(
         let mut tried = names.iter();
         let opened = tried.find_map(|name| graph.open(name, 0, LoadPhase::Later));
         // A missing cuDNN is reported elsewhere. Without a driver, the program may not use CUDA.
-        let is_expected = graph.path.system.root.is_some() || driver.is_some();
+        let is_expected = input.root.is_some() || driver.is_some();
         let is_reported = is_expected && opened.is_none() && library.starts_with("cublas");
         let major = cudarc.cuda.map_or(0, |cuda| cuda.major);
         let reported = format!("lib{library}.so.{major}");
         let mut added = graph.missing.split_off(before);
         added.retain(|one| !names.contains(&one.name) || is_reported && one.name == reported);
         graph.missing.append(&mut added);
-        findings.extend(opened.and_then(|at| missing(graph, at, library)));
+        let opened = opened.and_then(|at| graph.objects.get(at));
+        findings.extend(opened.and_then(|object| missing(object, library)));
     }
     findings
 }
 
 /// Returns the finding about functions with this prefix that the program looks up at once and a file does not contain.
 fn missing(
-    graph: &LoadGraph,
-    at: usize,
+    object: &Object,
     prefix: &str,
     input: &PreflightInput,
     constants: &[u8],
 ) -> Option<Finding> {
-    let (lookup, object) = (EagerLookup::detect(constants)?, graph.objects.get(at)?);
+    let lookup = EagerLookup::detect(constants)?;
     let file = Binary::recognize(&object.path).ok()?;
     if prefix == "cu" {
         // The other names may be those of other libraries.
@@ -120,7 +119,7 @@ fn missing(
         from = rows.into_iter().map(|(_, version)| version).max();
     }
     // An image gets its machine's driver.
-    let is_replaced = prefix == "cu" && graph.path.system.root.is_some();
+    let is_replaced = prefix == "cu" && input.root.is_some();
     let is_used = input.guards.iter().any(|one| one.loader == Loader::Cudarc);
     let severity = Severity::error_if(is_used && !is_replaced);
     let (program, path) = (&input.program, object.path.display().to_string());

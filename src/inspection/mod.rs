@@ -6,7 +6,6 @@ pub mod frameworks;
 pub mod gpu_code;
 pub mod interpreter;
 pub mod json;
-pub mod loader_env;
 pub mod looked_up;
 pub mod mixed_libraries;
 pub mod nvrtc;
@@ -110,17 +109,16 @@ impl Inspection {
         };
         if let Some(provider) = &provider {
             let cudnn = inspection.input.cudnn.as_ref();
-            let candidates = || installations(&host);
-            let faults = provider.faults(cudnn, &candidates, host.sysroot());
-            let findings = faults.iter().map(|fault| fault.finding(provider));
+            let findings = provider.findings(cudnn, &|| installations(&host), host.sysroot());
+            if !findings.is_empty() {
+                inspection.may_use_cpu = !provider.is_without_cudnn();
+                let doubt = match inspection.may_use_cpu {
+                    true => "ONNX Runtime may compute on the CPU",
+                    false => "operations of ONNX Runtime may fail",
+                };
+                inspection.unknown.push(doubt.into());
+            }
             inspection.findings.extend(findings);
-            inspection.may_use_cpu = !faults.is_empty() && !provider.is_without_cudnn();
-            let doubt = match inspection.may_use_cpu {
-                true => "ONNX Runtime may compute on the CPU",
-                false => "operations of ONNX Runtime may fail",
-            };
-            let doubt = |_| doubt.to_string();
-            inspection.unknown.extend(faults.first().map(doubt));
         }
         let in_image = driver_stub::in_image(host.sysroot());
         inspection.findings.extend(in_image);
@@ -148,7 +146,7 @@ impl Inspection {
         let is_driver = |one: &Finding| one.id == FindingId::DriverMissing;
         if let Some(known) = inspection.findings.iter_mut().find(|one| is_driver(one)) {
             if let Some(needed) = findings.iter().find(|one| is_driver(one)) {
-                *known = known.clone().with_needed_driver(needed);
+                known.set_needed_driver(needed);
             }
             findings.retain(|one| !is_driver(one));
         }
@@ -189,7 +187,7 @@ impl Inspection {
         if let Some(missing) = missing_interpreter(Some(program), loader, cpu, root) {
             return (vec![missing.finding()], None);
         }
-        let path = loader_env::search_path(program, &self.linkage, self.input.is_privileged, host);
+        let path = interpreter::search_path(program, &self.linkage, self.input.is_privileged, host);
         let mut graph = LoadGraph::resolve(program, self.linkage.clone(), path);
         if let Some(missing) = interpreter::missing_glibc(&graph, program, cpu, root) {
             return (vec![missing.finding()], None);
@@ -228,9 +226,8 @@ impl Inspection {
             self.unknown.push("the program does not use the GPU".into());
             self.findings.push(finding);
         }
-        let mut aside = graph.clone();
-        let driver = aside.open(DRIVER_SO, 0, LoadPhase::Later);
-        self.driver = driver.and_then(|index| Some(aside.objects.get(index)?.path.clone()));
+        let driver = graph.would_open(DRIVER_SO, 0);
+        self.driver = driver.map(|object| object.path);
         self.input.graph = graph;
         if let Some(file) = self.input.graph.by_level.first() {
             self.unknown.push(format!(
@@ -269,12 +266,9 @@ impl Inspection {
             .iter()
             .find_map(|name| graph.open(name, 0, LoadPhase::Later));
         if let (Some(built), None) = (cudarc, found) {
-            let mut aside = graph.clone();
-            let mut sonames = rules::majors(built).into_iter();
-            let found = sonames
-                .find_map(|major| aside.open(&cudnn_file("", major, false), 0, LoadPhase::Later));
-            let found = found.and_then(|index| aside.objects.get(index));
-            self.input.unrequested = found.map(|object| object.path.clone());
+            let mut majors = rules::majors(built).into_iter();
+            let found = majors.find_map(|it| graph.would_open(&cudnn_file("", it, false), 0));
+            self.input.unrequested = found.map(|object| object.path);
         }
         // Only one of cudarc's many names is reported.
         let reported = usize::from(cudarc.is_some() && found.is_none());

@@ -4,7 +4,7 @@
 use crate::loader::{LoadGraph, linkage};
 use crate::model::{Candidate, Cudnn, Found, LoadPhase, Missing};
 use crate::runtime::binary::{Elf, contains};
-use crate::runtime::facts::cudnn_file;
+use crate::runtime::facts::{Finding, cudnn_file};
 use crate::runtime::install::onnxruntime::{cuda_major, file_name};
 use crate::runtime::system::{DRIVER_DLL, DRIVER_SO};
 use crate::system::{Host, Sysroot, files};
@@ -111,14 +111,14 @@ impl Provider {
         self.opens_cudnn && !self.missing.is_empty() && self.missing.iter().all(is_cudnn)
     }
 
-    /// Returns the faults of this provider. `cudnn` is the cuDNN that it loads, and `candidates` are the installations
-    /// that a build would find.
-    pub fn faults(
+    /// Returns the findings about this provider. `cudnn` is the cuDNN that it loads, and `candidates` are the
+    /// installations that a build would find.
+    pub fn findings(
         &self,
         cudnn: Option<&Cudnn>,
         candidates: &dyn Fn() -> Vec<Candidate>,
         sysroot: Sysroot,
-    ) -> Vec<ProviderFault> {
+    ) -> Vec<Finding> {
         let mut faults = Vec::new();
         let shared = file_name("_providers_shared", self.is_dll);
         if !self.is_torch && !files::is_file(&self.path.with_file_name(&shared)) {
@@ -130,7 +130,7 @@ impl Provider {
         } else if self.cuda.is_some() && self.cuda != loaded {
             faults.extend(loaded.map(ProviderFault::OtherCudnn));
         }
-        faults
+        faults.iter().map(|fault| fault.finding(self)).collect()
     }
 
     /// Returns the fault of missing libraries, with the places on this machine that contain them.

@@ -131,6 +131,13 @@ impl LoadGraph {
         Some(index)
     }
 
+    /// Returns the object that [`open`](Self::open) would return later, without adding it to the graph.
+    pub fn would_open(&self, name: &str, requester: usize) -> Option<Object> {
+        let mut aside = self.clone();
+        let index = aside.open(name, requester, LoadPhase::Later)?;
+        Some(aside.objects.swap_remove(index))
+    }
+
     fn follow(&mut self, from: usize) {
         let mut next = from;
         while let Some(object) = self.objects.get(next) {

@@ -4,7 +4,7 @@ use crate::cudnn::file_name;
 use crate::inspection::{InspectionFault, LibrarySource, PYTHONS};
 use crate::loader::main_library::cudnn_major;
 use crate::messages::phrases::after_space;
-use crate::model::{LoadPhase, Owner};
+use crate::model::{LoadPhase, Owner, joined};
 use crate::runtime::binary::Defect;
 use crate::runtime::facts::{Finding, FindingId, Severity};
 use crate::runtime::judge::Gpu;
@@ -152,11 +152,10 @@ impl InspectionFault<'_> {
                 })
             }
             Self::NoGpuCode((file, targets), others, gpu) => {
-                let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
                 let words = Gpu::new(&gpu.name, gpu.capability).words();
                 let summary = format!("`{}` contains no code for {words}", file.display());
                 FindingId::KernelsNotCoveringGpu.warning(summary)
-                .with("compiled", targets.join(", "))
+                .with("compiled", joined(targets, ", "))
                 .with_lines("also", others.iter().map(|other| other.0.display()))
                 .with("result", "its kernels fail with \"no kernel image is available for execution on the device\"")
                 .help(format!(
@@ -261,16 +260,12 @@ impl InspectionFault<'_> {
 }
 
 impl Finding {
-    /// Returns the finding about a driver that the machine does not have, as an error if the program that needs it does
-    /// not start.
-    pub(crate) fn with_needed_driver(self, needed: &Finding) -> Finding {
-        match needed.severity {
-            Severity::Error => Finding {
-                severity: needed.severity,
-                summary: needed.summary.clone(),
-                ..self
-            },
-            _ => self,
+    /// Makes the finding about a driver that the machine does not have an error if the program that needs it does not
+    /// start.
+    pub(crate) fn set_needed_driver(&mut self, needed: &Finding) {
+        if needed.severity == Severity::Error {
+            self.severity = needed.severity;
+            self.summary.clone_from(&needed.summary);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The checks of the cuDNN that the program uses: its files, its version, and whether driver and GPUs are supported.
 
-use crate::cudnn::{SubLibraryFault, consistency};
+use crate::cudnn::{SubLibraryFault, consistency, named_major};
 use crate::guard::tables::of_driver;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::Device;
-use crate::runtime::facts::{Built, LibraryName, Loader, printable};
+use crate::runtime::facts::{Built, Loader, printable};
 use crate::runtime::install::dlopen_dependencies::cublas_version;
 use crate::runtime::install::main_library::available;
 use crate::runtime::install::mixed_sub_libraries::Replacement;
@@ -214,8 +214,4 @@ impl PreflightInput {
             add(gap.map(|gap| gap.finding(cudnn, gpu)));
         }
     }
-}
-
-fn named_major(library: &Path) -> Option<u32> {
-    LibraryName::of(library)?.major()
 }

@@ -244,7 +244,7 @@ impl PreflightInput {
 /// for `libcurand.so.10`.
 ///
 /// Source: NVIDIA's wheels for CUDA 11.8, 12.9 and 13.0 on PyPI, and Debian's packages of CUDA 11.8.
-fn cuda_of(file: &str, number: u32) -> String {
+pub fn cuda_of(file: &str, number: u32) -> String {
     let stem = file.split(".so").next().unwrap_or_default();
     match (stem, number) {
         ("libcurand", 10) => "10, 11, 12 or 13".into(),
