@@ -44,10 +44,9 @@ impl Choice {
         }
         let accepted = is_project.then(|| AcceptedCuda::find(project)).flatten();
         if let Some(present) = installed.version("nvidia-cuda-runtime") {
-            let other = accepted.and_then(|accepted| accepted.other(present));
-            other
-                .into_iter()
-                .for_each(|text| show_step("!", "installed", text));
+            if let Some(other) = accepted.and_then(|accepted| accepted.other(present)) {
+                show_step("!", "installed", other);
+            }
         } else if let Some((cuda, reason)) = chosen(accepted) {
             show_step("i", "chosen", format!("CUDA {cuda}, {reason}"));
             self.cuda = Some(cuda);
@@ -93,36 +92,26 @@ impl Choice {
     }
 }
 
-/// Returns the newest CUDA that the driver and the project's cudarc support, and the reason. cudarc's feature for a
-/// version has precedence.
+/// Returns the CUDA that the project's cudarc is compiled for, or the newest that it and the driver support, and the reason.
 fn chosen(accepted: Option<AcceptedCuda>) -> Option<(String, String)> {
-    let by_driver = supported_by_driver();
-    let is_older = |cuda: &str, other: Version| match Version::parse(&format!("{cuda}.0")) {
-        Some(exact) if cuda.contains('.') => exact < other,
-        _ => numbers::major(cuda) < other.major,
-    };
-    let is_used = |one: &AcceptedCuda| match &by_driver {
-        Some((cuda, _)) => one.newest_of.is_none() || !is_older(cuda, one.version),
+    let driver = query_driver().ok().and_then(|(driver, _)| driver?.cuda);
+    // A driver does not run the PTX of a newer minor version. The wheels of an older CUDA have no nvcc.
+    let is_exact =
+        |driver: Version| driver.major == majors::NEWEST_CUDA && Some(driver) < newest_cuda();
+    let is_supported = |cuda: Version| match driver {
+        Some(driver) if is_exact(driver) => cuda <= driver,
+        Some(driver) => cuda.major <= driver.major,
         None => true,
     };
-    let accepted = accepted.filter(is_used);
-    let by_cudarc = accepted.map(|one| (one.version.short(), one.reason()));
-    by_cudarc.or(by_driver)
-}
-
-/// Returns the newest CUDA that the driver supports, and the reason, if a driver answers.
-fn supported_by_driver() -> Option<(String, String)> {
-    let supported = query_driver().ok()?.0?.cuda?;
-    let mut majors = majors::CUDA.iter();
-    let major = *majors.find(|major| **major <= supported.major)?;
-    // A driver does not run the PTX of a newer minor version. The wheels of an older CUDA have no nvcc.
-    let is_exact = supported.major == majors::NEWEST_CUDA && Some(supported) < newest_cuda();
-    let supported = supported.short();
-    let reason = format!("since the driver supports CUDA {supported}");
-    let cuda = if is_exact {
-        supported
-    } else {
-        major.to_string()
+    if let Some(one) = accepted.filter(|one| one.is_chosen || is_supported(one.version)) {
+        return Some((one.version.short(), one.reason));
+    }
+    let (driver, mut majors) = (driver?, majors::CUDA.iter());
+    let major = majors.find(|major| **major <= driver.major)?;
+    let cuda = match is_exact(driver) {
+        true => driver.short(),
+        false => major.to_string(),
     };
+    let reason = format!("since the driver supports CUDA {}", driver.short());
     Some((cuda, reason))
 }

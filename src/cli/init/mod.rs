@@ -7,13 +7,15 @@ mod migration;
 mod recipe;
 mod source;
 mod usage;
-mod variables;
 mod workspace;
 
 use crate::cli::init::crate_files::CrateFiles;
 use crate::cli::terminal::{self, wrapped_text};
 use crate::cli::whole_file;
 use crate::model::joined;
+use crate::report::Machine;
+use crate::report::machine::query_driver;
+use crate::{Config, Finding, Link};
 use clap::{ArgMatches, Command};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -131,10 +133,15 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
         )))
 }
 
-/// Returns the sentences about variables for the build, about a dependency on a clone, and about a cheaper profile for the guard of a program.
+/// Returns the findings about cudarc, and the sentences about a dependency on a clone and about a cheaper profile for the
+/// guard of a program.
 fn notes(dir: &Path, files: &CrateFiles) -> String {
     let (package, root) = (&files.package, files.package.workspace_root());
-    let mut text = variables::text(dir, files);
+    let mut text = String::new();
+    // cargo resolves the packages of the current directory.
+    if dir == Path::new(".") {
+        text = cudarc_findings();
+    }
     if let Some(library) = files.usage.library.as_ref().filter(|_| files.has_guard) {
         text += &format!(
             "The library that uses CUDA has no guard, so this program gets its own. For one guard in the library, run \
@@ -161,4 +168,18 @@ fn notes(dir: &Path, files: &CrateFiles) -> String {
         "To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
          `codegen-units = 1` to {manifest}\n"
     )
+}
+
+/// Returns what `doctor` reports about the cudarc of the crate, each with its first help.
+fn cudarc_findings() -> String {
+    let driver = query_driver().ok().and_then(|(driver, _)| driver);
+    let machine = Machine {
+        driver,
+        ..Machine::default()
+    };
+    let toolchain = Config::new().link(Link::Runtime).survey();
+    let cudarcs = toolchain.cudarcs(Some(&machine)).into_iter();
+    let findings = cudarcs.flat_map(|(_, findings)| findings);
+    let text = |finding: Finding| refusal(finding.summary, joined(finding.help.iter().take(1), ""));
+    findings.map(text).collect()
 }

@@ -56,11 +56,6 @@ impl Usage {
         Err(refusal(summary, help))
     }
 
-    /// Returns `true` if the package or a dependency in a directory uses candle.
-    pub fn uses_candle(&self) -> bool {
-        [Recipe::Candle, Recipe::CandleCuda].contains(&self.base)
-    }
-
     /// Returns an item or statement for the builds that use CUDA.
     pub fn gated(&self, code: &str) -> String {
         let features = self.features.iter();
