@@ -133,8 +133,7 @@ impl CrateFiles {
                 GuardPlace::Programs => module_name(before),
                 GuardPlace::Module => return Ok(()),
             };
-            let (_, last) = name.rsplit_once("::").unwrap_or(("", name));
-            let is_called = calls_guard(before, "") || calls_guard(&modules, &format!("{last}::"));
+            let is_called = calls_guard(before, "") || calls_guard(&modules, name);
             let is_own = matches!(place, GuardPlace::Programs);
             if includes_guard(before) || !is_own && is_called {
                 continue;
@@ -224,11 +223,16 @@ fn includes_guard(text: &str) -> bool {
     text.contains("cudnn_guard.rs")
 }
 
-/// Returns `true` if a line contains a call of one of the guard's functions, or of another with such a name, after this
-/// prefix.
-pub fn calls_guard(text: &str, prefix: &str) -> bool {
-    let calls = "startup( check( check_version( check_thoroughly( available(".split(' ');
-    let calls: Vec<String> = calls.map(|call| format!("{prefix}{call}")).collect();
+/// Returns `true` if a line contains a call of one of the functions of the guard with this path, or of any functions with
+/// such names.
+pub fn calls_guard(text: &str, path: &str) -> bool {
+    let module = match path.rsplit_once("::") {
+        Some((_, module)) => format!("{module}::"),
+        None if path.is_empty() => String::new(),
+        None => format!("(?:crate|{path})::"),
+    };
+    let functions = r"(?:startup|check|check_version|check_thoroughly|available)\(";
+    let call = pattern(&(module + functions));
     let mut lines = text.lines().filter(|line| !line.contains("//"));
-    lines.any(|line| calls.iter().any(|call| line.contains(call)))
+    lines.any(|line| call.is_match(line))
 }

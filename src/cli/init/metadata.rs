@@ -1,6 +1,5 @@
 //! The packages of a workspace with their features, from `cargo metadata`.
 
-use crate::cli::init::crate_files::calls_guard;
 use crate::cli::init::refusal;
 use crate::model::pattern;
 use crate::system::files;
@@ -151,14 +150,6 @@ impl Package {
         let include = r"(?:pub mod (\w+) \{\s*)?include!\([^;]*cudnn_guard\.rs";
         let module = pattern(include).captures(&text)?.get(1);
         Some(module.map_or(krate.clone(), |name| format!("{krate}::{}", name.as_str())))
-    }
-
-    /// Returns `true` if the library calls the functions of its own guard, which [`guard`](Self::guard) returns.
-    pub fn calls_guard(&self, guard: &str) -> bool {
-        let module = guard
-            .rsplit_once("::")
-            .map_or("crate", |(_, module)| module);
-        calls_guard(&self.modules(), &format!("{module}::"))
     }
 
     /// Returns the code of the library and of modules, without the main files of programs.

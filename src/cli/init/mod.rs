@@ -63,13 +63,14 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
     let package = metadata::find(&packages, dir);
     // The root of a workspace may contain no crate.
     if package.is_err() && dir.join("Cargo.toml").exists() && !packages.is_empty() {
-        return workspace::commands(&packages, arguments);
+        return workspace::commands(&packages, None, arguments);
     }
     let files = CrateFiles::read(dir, package?, &packages)?;
     let argument = workspace::argument(dir);
     if files.is_complete() {
-        if arguments.get_flag("check") {
-            workspace::must_be_called(&files.package, &packages)?;
+        let guard = files.package.guard();
+        if guard.is_some() && files.package.is_library() && arguments.get_flag("check") {
+            workspace::commands(&packages, guard, arguments)?;
         }
         Ok("This crate already uses cudnn-guard.\n".to_string())
     } else if files.changes.is_empty() {

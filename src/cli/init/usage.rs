@@ -1,5 +1,6 @@
 //! The way in which a package uses CUDA and cuDNN, and the lines for it.
 
+use crate::cli::init::crate_files::calls_guard;
 use crate::cli::init::metadata::{self, Package, name};
 use crate::cli::init::recipe::Recipe;
 use crate::cli::init::{migration, refusal};
@@ -162,7 +163,7 @@ fn through(package: &Package, members: &[Package], found: &mut Found) -> Option<
             base: inner.base,
             library: (recipe == inner.base).then(|| other.clone()),
             // The library's own call is enough.
-            guard: guard.filter(|guard| !other.calls_guard(guard)),
+            guard: guard.filter(|guard| !calls_guard(&other.modules(), guard)),
             ..usage
         }));
     }

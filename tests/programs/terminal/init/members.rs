@@ -249,8 +249,7 @@ fn check_in_a_library_finds_that_no_program_calls_its_guard() {
     let dir = runtime_workspace("uncalled");
     init(&dir.join("model"), &["--write"]).exits_with(0);
     let check = || run(command(".".as_ref(), &["--check"]).current_dir(dir.join("model")));
-    let text = "no program of this workspace calls the guard of this library\n  = help: run `cudnn-guard init ../train`, which \
-                shows the call\n";
+    let text = "To add or complete the guard of a member, run one of these commands:\n\n  cudnn-guard init ../train\n";
     assert_eq!(check().exits_with(1).stderr, text);
     init(&dir.join("train"), &["--write"]).exits_with(0);
     check().exits_with(0);
