@@ -1,7 +1,7 @@
 //! The state of the running machine: its driver, its GPUs, and the default targets of kernels.
 
 use crate::compat::cudarc_refusals::Installed;
-use crate::compat::cudarc_sources::{LockedCudarc, listed_cudas, of_crate};
+use crate::compat::cudarc_sources::{listed_cudas, of_crate};
 use crate::compat::{cargo_lock, cudarc, cudarc_refusals, rules};
 use crate::kernels::nvcc::diagnostics;
 use crate::model::{Cudnn, Os, Toolkit};
@@ -39,20 +39,14 @@ impl Toolchain {
         report.cudarc = cudarc::in_lock(&lock)
             .last()
             .and_then(|one| describe(one.version));
-        for (cudarc, found) in self.cudarcs(machine) {
-            // They make the build fail, before a program needs the driver.
-            report.findings.splice(0..0, found);
-            // cudarc opens the driver by another name than the query.
-            let mut opened = cudarc.opened_libraries().into_iter();
-            let is_opened = report.machine.is_some() && opened.any(|one| one == "cuda");
-            let stub = is_opened.then(stub::of_cudarc).flatten();
-            report.findings.extend(stub.map(|stub| stub.finding()));
-        }
+        // They make the build fail, before a program needs the driver.
+        let found = self.cudarc_findings(machine);
+        report.findings.splice(0..0, found);
         report
     }
 
-    /// Returns each cudarc of the crate in the current directory, with the reasons why it does not accept what is installed.
-    pub(crate) fn cudarcs(&self, machine: Option<&Machine>) -> Vec<(LockedCudarc, Vec<Finding>)> {
+    /// Returns the reasons why the cudarc of the crate in the current directory does not accept what is installed.
+    pub(crate) fn cudarc_findings(&self, machine: Option<&Machine>) -> Vec<Finding> {
         let search_path = machine.map(|_| SearchPath::of_program());
         let installed = Installed {
             env: &self.host.env,
@@ -62,14 +56,17 @@ impl Toolchain {
             driver: machine.and_then(|one| one.driver.as_ref()?.cuda),
             loads: &|name| search_path.as_ref()?.program_file(name),
         };
-        let with_findings = |cudarc: LockedCudarc| {
+        let mut found = Vec::new();
+        for cudarc in of_crate(installed.env) {
             let refusals = cudarc_refusals::find(&cudarc, &installed).into_iter();
-            let found = refusals.map(|refusal| refusal.finding(&cudarc, installed.toolkit));
-            let found = found.collect();
-            (cudarc, found)
-        };
-        let cudarcs = of_crate(&self.host.env).into_iter();
-        cudarcs.map(with_findings).collect()
+            found.extend(refusals.map(|refusal| refusal.finding(&cudarc, installed.toolkit)));
+            // cudarc opens the driver by another name than the query.
+            let mut opened = cudarc.opened_libraries().into_iter();
+            let is_opened = machine.is_some() && opened.any(|one| one == "cuda");
+            let stub = is_opened.then(stub::of_cudarc).flatten();
+            found.extend(stub.map(|stub| stub.finding()));
+        }
+        found
     }
 }
 

@@ -118,14 +118,12 @@ impl CrateFiles {
             }
             _ => self.add_library(dir, !programs.is_empty())?,
         };
-        if !matches!(place, GuardPlace::Library(_)) && !self.package.is_library() {
-            let mut all = programs.iter().map(|(text, _)| text).chain([&modules]);
-            if all.clone().any(|text| includes_guard(text))
-                && !all.any(|text| calls_guard(text, ""))
-            {
-                self.next += "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
-                              function of a Python module. docs/frameworks.md shows these calls.\n";
-            }
+        let all = programs.iter().map(|(text, _)| text);
+        let all: String = all.chain([&modules]).cloned().collect();
+        let is_missing = includes_guard(&all) && !calls_guard(&all, "");
+        if is_missing && !matches!(place, GuardPlace::Library(_)) && !self.package.is_library() {
+            self.next += "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
+                          function of a Python module. docs/frameworks.md shows these calls.\n";
         }
         for (before, path) in &programs {
             let name = match &place {

@@ -154,13 +154,10 @@ impl Package {
 
     /// Returns the code of the library and of modules, without the main files of programs.
     pub fn modules(&self) -> String {
+        let programs = self.targets("bin").into_iter();
+        let programs: Vec<PathBuf> = programs.map(|(_, path)| self.dir().join(path)).collect();
         let mut files = self.files("src/**/*.rs");
-        let programs = self.targets("bin");
-        files.retain(|(path, _)| {
-            !programs
-                .iter()
-                .any(|(_, one)| self.dir().join(one) == *path)
-        });
+        files.retain(|(path, _)| !programs.contains(path));
         files.into_iter().map(|(_, text)| text).collect()
     }
 

@@ -179,8 +179,7 @@ fn cudarc_findings() -> String {
         ..Machine::default()
     };
     let toolchain = Config::new().link(Link::Runtime).survey();
-    let cudarcs = toolchain.cudarcs(Some(&machine)).into_iter();
-    let findings = cudarcs.flat_map(|(_, findings)| findings);
+    let findings = toolchain.cudarc_findings(Some(&machine)).into_iter();
     let text = |finding: Finding| refusal(finding.summary, joined(finding.help.iter().take(1), ""));
     findings.map(text).collect()
 }
