@@ -10,16 +10,6 @@ use crate::model::pattern;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
-/// The module that includes the guard of a crate's programs.
-enum GuardPlace {
-    /// The crate's library or a dependency. The path of the guard's functions, as programs write it.
-    Library(String),
-    /// A module of each program.
-    Programs,
-    /// A module that programs need not call, or of another kind of crate.
-    Module,
-}
-
 /// The changes to a crate.
 pub struct CrateFiles {
     pub package: Package,
@@ -108,31 +98,33 @@ impl CrateFiles {
             programs.push((read(dir, &path)?.unwrap_or_default(), path));
         }
         let modules = self.package.modules();
-        let place = match self.usage.guard.clone() {
-            Some(guard) if !self.has_guard => GuardPlace::Library(guard),
-            None if !self.has_guard => GuardPlace::Module,
-            _ if programs.iter().any(|(text, _)| includes_guard(text)) => GuardPlace::Programs,
-            _ if includes_guard(&modules) => {
-                let library = self.package.guard();
-                library.map_or(GuardPlace::Module, GuardPlace::Library)
-            }
-            _ => self.add_library(dir, !programs.is_empty())?,
+        let is_in_program = programs.iter().any(|(text, _)| includes_guard(text));
+        let is_in_module = includes_guard(&modules) && !is_in_program;
+        // The path of the guard in the crate's library or in a dependency, as programs write it.
+        let library = if !self.has_guard {
+            self.usage.guard.clone()
+        } else if is_in_program {
+            None
+        } else if is_in_module {
+            self.package.guard()
+        } else {
+            self.add_library(dir, !programs.is_empty())?
         };
         let all = programs.iter().map(|(text, _)| text);
         let all: String = all.chain([&modules]).cloned().collect();
         let is_missing = includes_guard(&all) && !calls_guard(&all, "");
-        if is_missing && !matches!(place, GuardPlace::Library(_)) && !self.package.is_library() {
+        if is_missing && library.is_none() && !self.package.is_library() {
             self.next += "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
                           function of a Python module. docs/frameworks.md shows these calls.\n";
         }
+        // There is no guard, or it is in a module, which calls it.
+        if library.is_none() && (is_in_module || !self.has_guard) {
+            return Ok(());
+        }
+        let is_own = library.is_none();
         for (before, path) in &programs {
-            let name = match &place {
-                GuardPlace::Library(name) => name,
-                GuardPlace::Programs => module_name(before),
-                GuardPlace::Module => return Ok(()),
-            };
+            let name = library.as_deref().unwrap_or(module_name(before));
             let is_called = calls_guard(before, "") || calls_guard(&modules, name);
-            let is_own = matches!(place, GuardPlace::Programs);
             if includes_guard(before) || !is_own && is_called {
                 continue;
             }
@@ -152,13 +144,13 @@ impl CrateFiles {
         Ok(())
     }
 
-    /// Adds the guard to the library of this crate, if it has one.
-    fn add_library(&mut self, dir: &Path, has_programs: bool) -> Result<GuardPlace, String> {
+    /// Adds the guard to the library of this crate, if it has one. Returns the path of the guard, as programs write it.
+    fn add_library(&mut self, dir: &Path, has_programs: bool) -> Result<Option<String>, String> {
         let is_extension = self.package.is_extension();
         let library = self.package.targets("lib").pop();
         // Programs cannot be linked with an extension.
         let Some((krate, path)) = library.filter(|_| !(has_programs && is_extension)) else {
-            return Ok(GuardPlace::Programs);
+            return Ok(None);
         };
         let before = read(dir, &path)?.unwrap_or_default();
         let name = module_name(&before);
@@ -178,7 +170,7 @@ impl CrateFiles {
             );
         }
         self.change(path, before, checked.unwrap_or(after));
-        Ok(GuardPlace::Library(guard))
+        Ok(Some(guard))
     }
 }
 

@@ -10,9 +10,9 @@ use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// A package as cargo prints it, and the root of its workspace.
+/// A package as cargo prints it.
 #[derive(Clone)]
-pub struct Package(Value, PathBuf);
+pub struct Package(Value);
 
 /// Returns the members of the workspace that contains a directory.
 pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
@@ -75,9 +75,7 @@ fn no_crate(dir: &Path) -> String {
 
 fn parse(json: &[u8]) -> Vec<Package> {
     let json: Value = serde_json::from_slice(json).unwrap_or_default();
-    let root = PathBuf::from(json["workspace_root"].as_str().unwrap_or_default());
-    let packages = list(&json["packages"]).cloned();
-    packages.map(|one| Package(one, root.clone())).collect()
+    list(&json["packages"]).cloned().map(Package).collect()
 }
 
 fn list(json: &Value) -> impl Iterator<Item = &Value> {
@@ -97,10 +95,6 @@ impl Package {
     pub fn dir(&self) -> &Path {
         let manifest = Path::new(self.0["manifest_path"].as_str().unwrap_or_default());
         manifest.parent().unwrap_or(manifest)
-    }
-
-    pub fn workspace_root(&self) -> &Path {
-        &self.1
     }
 
     /// Returns the dependencies of the program or library, not of the build script or tests.

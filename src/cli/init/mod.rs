@@ -137,7 +137,6 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
 /// Returns the findings about cudarc, and the sentences about a dependency on a clone and about a cheaper profile for the
 /// guard of a program.
 fn notes(dir: &Path, files: &CrateFiles) -> String {
-    let (package, root) = (&files.package, files.package.workspace_root());
     let mut text = String::new();
     // cargo resolves the packages of the current directory.
     if dir == Path::new(".") {
@@ -155,20 +154,11 @@ fn notes(dir: &Path, files: &CrateFiles) -> String {
         text += "The dependency cudnn-guard is the clone on this machine. To build this crate on another machine, put a clone at \
                  the same path there, or use a published version\n";
     }
-    if package.is_library() || !files.has_guard {
-        return text;
+    if files.has_guard && !files.package.is_library() {
+        text += "To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
+                 `codegen-units = 1` to Cargo.toml. In a workspace, cargo reads profiles only in the root's Cargo.toml\n";
     }
-    let manifest = match root == package.dir() {
-        true => "Cargo.toml".to_string(),
-        false => format!(
-            "`{}`: cargo ignores profiles in the manifest of a member",
-            root.join("Cargo.toml").display()
-        ),
-    };
-    text + &format!(
-        "To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
-         `codegen-units = 1` to {manifest}\n"
-    )
+    text
 }
 
 /// Returns what `doctor` reports about the cudarc of the crate, each with its first help.
