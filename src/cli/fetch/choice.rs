@@ -42,12 +42,13 @@ impl Choice {
         if self.cuda.is_some() {
             return self;
         }
+        let driver = || query_driver().ok().and_then(|(driver, _)| driver?.cuda);
         let accepted = is_project.then(|| AcceptedCuda::find(project)).flatten();
         if let Some(present) = installed.version("nvidia-cuda-runtime") {
             if let Some(other) = accepted.and_then(|accepted| accepted.other(present)) {
                 show_step("!", "installed", other);
             }
-        } else if let Some((cuda, reason)) = chosen(accepted) {
+        } else if let Some((cuda, reason)) = chosen(accepted, driver()) {
             show_step("i", "chosen", format!("CUDA {cuda}, {reason}"));
             self.cuda = Some(cuda);
         }
@@ -93,8 +94,7 @@ impl Choice {
 }
 
 /// Returns the CUDA that the project's cudarc is compiled for, or the newest that it and the driver support, and the reason.
-fn chosen(accepted: Option<AcceptedCuda>) -> Option<(String, String)> {
-    let driver = query_driver().ok().and_then(|(driver, _)| driver?.cuda);
+fn chosen(accepted: Option<AcceptedCuda>, driver: Option<Version>) -> Option<(String, String)> {
     // A driver does not run the PTX of a newer minor version. The wheels of an older CUDA have no nvcc.
     let is_exact =
         |driver: Version| driver.major == majors::NEWEST_CUDA && Some(driver) < newest_cuda();
@@ -114,4 +114,39 @@ fn chosen(accepted: Option<AcceptedCuda>) -> Option<(String, String)> {
     };
     let reason = format!("since the driver supports CUDA {}", driver.short());
     Some((cuda, reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// cudarc's feature, else the newest CUDA that cudarc and the driver support.
+    #[test]
+    fn the_cuda_that_cudarc_and_the_driver_support() {
+        let is_chosen = true;
+        for (cudarc, driver, cuda) in [
+            (None, None, None),
+            (None, Some((13, 0)), Some("13.0")),
+            (None, Some((12, 4)), Some("12")),
+            (None, Some((14, 0)), Some("13")),
+            (Some((13, 0, !is_chosen)), None, Some("13.0")),
+            (Some((13, 0, !is_chosen)), Some((13, 1)), Some("13.0")),
+            (Some((13, 0, !is_chosen)), Some((14, 0)), Some("13.0")),
+            (Some((13, 1, !is_chosen)), Some((13, 0)), Some("13.0")),
+            (Some((13, 0, !is_chosen)), Some((12, 8)), Some("12")),
+            // Programs run on any driver for the major.
+            (Some((12, 8, !is_chosen)), Some((12, 4)), Some("12.8")),
+            (Some((12, 8, is_chosen)), Some((13, 0)), Some("12.8")),
+            (Some((13, 0, is_chosen)), Some((12, 8)), Some("13.0")),
+        ] {
+            let accepted = cudarc.map(|(major, minor, is_chosen)| AcceptedCuda {
+                version: Version::new(major, minor, 0),
+                is_chosen,
+                reason: String::new(),
+            });
+            let version = driver.map(|(major, minor)| Version::new(major, minor, 0));
+            let found = chosen(accepted, version).map(|(cuda, _)| cuda);
+            assert_eq!(found.as_deref(), cuda, "{cudarc:?} {driver:?}");
+        }
+    }
 }
