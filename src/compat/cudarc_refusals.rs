@@ -101,12 +101,10 @@ pub fn newest_accepted(cudarc: &LockedCudarc, env: &Environment) -> Option<(Vers
         return Some((version, true));
     }
     let newer = Version::new(u32::MAX, 0, 0);
-    match unlisted(cudarc, DETECTED[0], newer, None)? {
-        CudarcRefusal::Unlisted { listed, .. } if !is_chosen(cudarc, env) => {
-            Some((*listed.last()?, false))
-        }
-        _ => None,
-    }
+    let accepts_newer =
+        is_chosen(cudarc, env) || unlisted(cudarc, DETECTED[0], newer, None).is_none();
+    let newest = cudarc.listed(CUDA).pop()?;
+    (!accepts_newer).then_some((newest, false))
 }
 
 /// Returns `true` if a feature or the variable, which cargo may set for a build, chooses the CUDA version.
@@ -116,13 +114,13 @@ fn is_chosen(cudarc: &LockedCudarc, env: &Environment) -> bool {
 }
 
 /// Returns `true` if the nvcc on PATH, which cudarc would run, belongs to another toolkit.
-pub fn has_other_nvcc(env: &Environment, toolkit: Option<&Toolkit>) -> bool {
+fn has_other_nvcc(env: &Environment, toolkit: Option<&Toolkit>) -> bool {
     let real = |nvcc: &Path| files::canonical(nvcc, None).ok();
     let own = toolkit.and_then(|toolkit| real(toolkit.nvcc.as_deref()?));
     nvcc_on_path(env).is_some_and(|nvcc| real(&nvcc) != own)
 }
 
-pub fn nvcc_on_path(env: &Environment) -> Option<PathBuf> {
+fn nvcc_on_path(env: &Environment) -> Option<PathBuf> {
     programs::on_path(&format!("nvcc{EXE_SUFFIX}"), env.os_var("PATH")?)
 }
 

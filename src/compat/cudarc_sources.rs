@@ -1,6 +1,7 @@
 //! The cudarc versions in a `Cargo.lock`: their sources, as cargo unpacked them, and their features, as cargo resolves
 //! them.
 
+use crate::compat::cargo_lock;
 use crate::compat::cudarc::{in_lock, number};
 use crate::model::{Environment, Invocation, Os, Variable};
 use crate::runtime::facts::Version;
@@ -146,6 +147,13 @@ impl LockedCudarc {
     }
 }
 
+/// Returns every cudarc in the build of the crate in the current directory.
+pub fn of_crate(env: &Environment) -> Vec<LockedCudarc> {
+    let lock = cargo_lock::texts(env, "Cargo.lock").next();
+    let lock = lock.unwrap_or_default();
+    locked(&lock, env, &|version| resolve(version, env))
+}
+
 /// Returns every cudarc in a `Cargo.lock` that has sources in cargo's registry and that `resolve` finds in the build.
 pub fn locked(
     lock: &str,
@@ -184,7 +192,7 @@ pub fn unpacked(name: &str, version: &str, env: &Environment) -> Option<PathBuf>
 
 /// Resolves a version of cudarc as cargo does in this directory. Returns `None` if no build contains it, or if cargo
 /// cannot resolve it offline.
-pub fn resolve(version: &str, env: &Environment) -> Option<Resolved> {
+fn resolve(version: &str, env: &Environment) -> Option<Resolved> {
     let package = format!("--invert=cudarc@{version}");
     BUILDS.into_iter().find_map(|option| {
         let tree = cargo_tree(&[&package, "--depth=1", "--prefix=depth"], option, env)?;

@@ -92,15 +92,11 @@ impl CudarcRefusal {
                 .with("library", library.display());
                 if let Some((choice_of, built_for)) = other_cuda {
                     let old = number(*built_for);
-                    let replace = |new| {
-                        format!(
-                            "replace `{choice_of}{old}` with `{choice_of}{new}` for cudarc {release}"
-                        )
-                    };
-                    finding
-                        .helps(fetch(*built_for))
-                        .helps(choice.map(|choice| replace(number(choice))))
-                        .help(newer)
+                    let replaced = choice.map(|choice| {
+                        let new = number(choice);
+                        format!("replace `{choice_of}{old}` with `{choice_of}{new}` for cudarc {release}")
+                    });
+                    finding.helps(fetch(*built_for)).helps(replaced).help(newer)
                 } else {
                     let link = library.with_file_name(names.first().map_or("", String::as_str));
                     let is_dll = name.ends_with(".dll");

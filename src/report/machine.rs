@@ -1,7 +1,7 @@
 //! The state of the running machine: its driver, its GPUs, and the default targets of kernels.
 
 use crate::compat::cudarc_refusals::Installed;
-use crate::compat::cudarc_sources::{listed_cudas, locked, resolve};
+use crate::compat::cudarc_sources::{listed_cudas, of_crate};
 use crate::compat::{cargo_lock, cudarc, cudarc_refusals, rules};
 use crate::kernels::nvcc::diagnostics;
 use crate::model::{Cudnn, Os, Toolkit};
@@ -29,37 +29,44 @@ impl Toolchain {
         if is_native && platform.os != Os::Other && self.config.root.is_none() {
             report.machine = Some(ask(self, &mut report.findings));
         }
-        let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
-        let search_path = report.machine.as_ref().map(|_| SearchPath::of_program());
-        let installed = Installed {
-            env: &self.host.env,
-            os: platform.os,
-            toolkit: self.toolkit(),
-            cudnn: self.cudnn(),
-            driver: driver.and_then(|driver| driver.cuda),
-            loads: &|name| search_path.as_ref()?.program_file(name),
-        };
+        let machine = report.machine.as_ref();
+        let driver = machine.and_then(|one| one.driver.as_ref()?.cuda);
         let describe = |release: &str| {
             let listed = listed_cudas(release, &self.host.env);
-            let advice = cudarc::advice(&listed, self.cuda_version(), installed.driver)?;
+            let advice = cudarc::advice(&listed, self.cuda_version(), driver)?;
             Some(format!("{release} in Cargo.lock: {advice}"))
         };
         report.cudarc = cudarc::in_lock(&lock)
             .last()
             .and_then(|one| describe(one.version));
-        let resolve = |version: &str| resolve(version, &self.host.env);
-        for cudarc in locked(&lock, &self.host.env, &resolve) {
+        // They make the build fail, before a program needs the driver.
+        let found = self.cudarc_findings(machine);
+        report.findings.splice(0..0, found);
+        report
+    }
+
+    /// Returns the reasons why the cudarc of the crate in the current directory does not accept what is installed.
+    pub(crate) fn cudarc_findings(&self, machine: Option<&Machine>) -> Vec<Finding> {
+        let search_path = machine.map(|_| SearchPath::of_program());
+        let installed = Installed {
+            env: &self.host.env,
+            os: self.host.platform.os,
+            toolkit: self.toolkit(),
+            cudnn: self.cudnn(),
+            driver: machine.and_then(|one| one.driver.as_ref()?.cuda),
+            loads: &|name| search_path.as_ref()?.program_file(name),
+        };
+        let mut found = Vec::new();
+        for cudarc in of_crate(installed.env) {
             let refusals = cudarc_refusals::find(&cudarc, &installed).into_iter();
-            // They make the build fail, before a program needs the driver.
-            let found = refusals.map(|refusal| refusal.finding(&cudarc, installed.toolkit));
-            report.findings.splice(0..0, found);
+            found.extend(refusals.map(|refusal| refusal.finding(&cudarc, installed.toolkit)));
             // cudarc opens the driver by another name than the query.
             let mut opened = cudarc.opened_libraries().into_iter();
-            let is_opened = report.machine.is_some() && opened.any(|one| one == "cuda");
+            let is_opened = machine.is_some() && opened.any(|one| one == "cuda");
             let stub = is_opened.then(stub::of_cudarc).flatten();
-            report.findings.extend(stub.map(|stub| stub.finding()));
+            found.extend(stub.map(|stub| stub.finding()));
         }
-        report
+        found
     }
 }
 

@@ -42,13 +42,13 @@ impl Choice {
         if self.cuda.is_some() {
             return self;
         }
+        let driver = || query_driver().ok().and_then(|(driver, _)| driver?.cuda);
         let accepted = is_project.then(|| AcceptedCuda::find(project)).flatten();
         if let Some(present) = installed.version("nvidia-cuda-runtime") {
-            let other = accepted.and_then(|accepted| accepted.other(present));
-            other
-                .into_iter()
-                .for_each(|text| show_step("!", "installed", text));
-        } else if let Some((cuda, reason)) = chosen(accepted) {
+            if let Some(other) = accepted.and_then(|accepted| accepted.other(present)) {
+                show_step("!", "installed", other);
+            }
+        } else if let Some((cuda, reason)) = chosen(accepted, driver()) {
             show_step("i", "chosen", format!("CUDA {cuda}, {reason}"));
             self.cuda = Some(cuda);
         }
@@ -93,36 +93,60 @@ impl Choice {
     }
 }
 
-/// Returns the newest CUDA that the driver and the project's cudarc support, and the reason. cudarc's feature for a
-/// version has precedence.
-fn chosen(accepted: Option<AcceptedCuda>) -> Option<(String, String)> {
-    let by_driver = supported_by_driver();
-    let is_older = |cuda: &str, other: Version| match Version::parse(&format!("{cuda}.0")) {
-        Some(exact) if cuda.contains('.') => exact < other,
-        _ => numbers::major(cuda) < other.major,
-    };
-    let is_used = |one: &AcceptedCuda| match &by_driver {
-        Some((cuda, _)) => one.newest_of.is_none() || !is_older(cuda, one.version),
+/// Returns the CUDA that the project's cudarc is compiled for, or the newest that it and the driver support, and the reason.
+fn chosen(accepted: Option<AcceptedCuda>, driver: Option<Version>) -> Option<(String, String)> {
+    // A driver does not run the PTX of a newer minor version. The wheels of an older CUDA have no nvcc.
+    let is_exact =
+        |driver: Version| driver.major == majors::NEWEST_CUDA && Some(driver) < newest_cuda();
+    let is_supported = |cuda: Version| match driver {
+        Some(driver) if is_exact(driver) => cuda <= driver,
+        Some(driver) => cuda.major <= driver.major,
         None => true,
     };
-    let accepted = accepted.filter(is_used);
-    let by_cudarc = accepted.map(|one| (one.version.short(), one.reason()));
-    by_cudarc.or(by_driver)
+    if let Some(one) = accepted.filter(|one| one.is_chosen || is_supported(one.version)) {
+        return Some((one.version.short(), one.reason));
+    }
+    let (driver, mut majors) = (driver?, majors::CUDA.iter());
+    let major = majors.find(|major| **major <= driver.major)?;
+    let cuda = match is_exact(driver) {
+        true => driver.short(),
+        false => major.to_string(),
+    };
+    let reason = format!("since the driver supports CUDA {}", driver.short());
+    Some((cuda, reason))
 }
 
-/// Returns the newest CUDA that the driver supports, and the reason, if a driver answers.
-fn supported_by_driver() -> Option<(String, String)> {
-    let supported = query_driver().ok()?.0?.cuda?;
-    let mut majors = majors::CUDA.iter();
-    let major = *majors.find(|major| **major <= supported.major)?;
-    // A driver does not run the PTX of a newer minor version. The wheels of an older CUDA have no nvcc.
-    let is_exact = supported.major == majors::NEWEST_CUDA && Some(supported) < newest_cuda();
-    let supported = supported.short();
-    let reason = format!("since the driver supports CUDA {supported}");
-    let cuda = if is_exact {
-        supported
-    } else {
-        major.to_string()
-    };
-    Some((cuda, reason))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// cudarc's feature, else the newest CUDA that cudarc and the driver support.
+    #[test]
+    fn the_cuda_that_cudarc_and_the_driver_support() {
+        let is_chosen = true;
+        for (cudarc, driver, cuda) in [
+            (None, None, None),
+            (None, Some((13, 0)), Some("13.0")),
+            (None, Some((12, 4)), Some("12")),
+            (None, Some((14, 0)), Some("13")),
+            (Some((13, 0, !is_chosen)), None, Some("13.0")),
+            (Some((13, 0, !is_chosen)), Some((13, 1)), Some("13.0")),
+            (Some((13, 0, !is_chosen)), Some((14, 0)), Some("13.0")),
+            (Some((13, 1, !is_chosen)), Some((13, 0)), Some("13.0")),
+            (Some((13, 0, !is_chosen)), Some((12, 8)), Some("12")),
+            // Programs run on any driver for the major.
+            (Some((12, 8, !is_chosen)), Some((12, 4)), Some("12.8")),
+            (Some((12, 8, is_chosen)), Some((13, 0)), Some("12.8")),
+            (Some((13, 0, is_chosen)), Some((12, 8)), Some("13.0")),
+        ] {
+            let accepted = cudarc.map(|(major, minor, is_chosen)| AcceptedCuda {
+                version: Version::new(major, minor, 0),
+                is_chosen,
+                reason: String::new(),
+            });
+            let version = driver.map(|(major, minor)| Version::new(major, minor, 0));
+            let found = chosen(accepted, version).map(|(cuda, _)| cuda);
+            assert_eq!(found.as_deref(), cuda, "{cudarc:?} {driver:?}");
+        }
+    }
 }

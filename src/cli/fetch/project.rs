@@ -4,7 +4,7 @@ use crate::cli::init::metadata::{self, Package};
 use crate::cli::numbers;
 use crate::compat::cargo_lock;
 use crate::compat::cudarc_refusals::newest_accepted;
-use crate::compat::cudarc_sources::{CUDA, LockedCudarc, feature, locked, resolve, versions};
+use crate::compat::cudarc_sources::{CUDA, feature, of_crate, versions};
 use crate::runtime::facts::Version;
 use crate::system::{Host, files};
 use crate::toolkit::package_names::{FETCHED_ON_REQUEST, package};
@@ -13,59 +13,57 @@ use std::path::Path;
 /// The CUDA of the project's cudarc.
 pub struct AcceptedCuda {
     pub version: Version,
-    /// The cudarc that accepts every CUDA up to this one. `None` if cudarc is compiled for this one.
-    pub newest_of: Option<LockedCudarc>,
+    /// `true` if cudarc is compiled for this CUDA. Otherwise, this is the newest that it accepts.
+    pub is_chosen: bool,
+    pub reason: String,
 }
 
 impl AcceptedCuda {
     /// Reads `Cargo.lock`, or without a cudarc there the manifests. `None` if the CUDA may be any, or is unknown.
     pub fn find(dir: &Path) -> Option<Self> {
         let env = Host::capture(None, None, &[]).env;
-        let lock = cargo_lock::texts(&env, "Cargo.lock").next();
-        let resolve = |version: &str| resolve(version, &env);
-        let mut all = Vec::new();
-        for cudarc in locked(&lock.unwrap_or_default(), &env, &resolve) {
-            let (version, is_chosen) = newest_accepted(&cudarc, &env)?;
-            all.push((version, (!is_chosen).then_some(cudarc)));
-        }
-        if all.is_empty() {
-            let packages = packages(dir);
-            let features = packages.iter().flat_map(Package::all_features);
-            let of_cudarc = features.filter(|(name, _)| *name == "cudarc");
-            let mut chosen = versions(of_cudarc.map(|(_, feature)| feature), CUDA);
-            chosen.dedup();
-            all.extend(chosen.into_iter().map(|version| (version, None)));
-        }
-        // With several, it depends on the build.
-        let (version, newest_of) = all.pop().filter(|_| all.is_empty())?;
-        Some(Self { version, newest_of })
-    }
-
-    pub fn reason(&self) -> String {
-        match &self.newest_of {
-            Some(cudarc) => format!(
-                "the newest for which cudarc {} has bindings",
-                cudarc.release
-            ),
-            None => format!("for the feature {} of cudarc", feature(CUDA, self.version)),
-        }
+        let (version, is_chosen) = match &of_crate(&env)[..] {
+            [] => (in_manifests(dir)?, true),
+            [cudarc] => newest_accepted(cudarc, &env)?,
+            // It depends on the build.
+            _ => return None,
+        };
+        let reason = match is_chosen {
+            true => format!("for the feature {} of cudarc", feature(CUDA, version)),
+            false => "the newest for which the locked cudarc has bindings".to_string(),
+        };
+        Some(Self {
+            version,
+            is_chosen,
+            reason,
+        })
     }
 
     /// Returns a warning if cudarc does not accept the installed CUDA. A newer minor version contains all functions.
     pub fn other(&self, present: &str) -> Option<String> {
-        let present = Version::parse(&format!("{}.0", numbers::first(present, 2)))?;
-        let is_accepted = match self.newest_of {
-            Some(_) => present <= self.version,
-            None => present.major == self.version.major,
+        let present = Version::parse(&numbers::first(present, 2))?;
+        let is_accepted = match self.is_chosen {
+            true => present.major == self.version.major,
+            false => present <= self.version,
         };
+        let (cuda, present, reason) = (self.version.short(), present.short(), &self.reason);
         (!is_accepted).then(|| {
-            let (cuda, present, reason) = (self.version.short(), present.short(), self.reason());
             format!(
                 "CUDA {present}, but this project requires CUDA {cuda}, {reason}: add `--cuda {cuda}` to replace it, or also \
                  `--to DIR --write-config` to keep both"
             )
         })
     }
+}
+
+/// Returns the version that features of cudarc choose, if it is the only one.
+fn in_manifests(dir: &Path) -> Option<Version> {
+    let packages = packages(dir);
+    let features = packages.iter().flat_map(Package::all_features);
+    let of_cudarc = features.filter(|(name, _)| *name == "cudarc");
+    let mut chosen = versions(of_cudarc.map(|(_, feature)| feature), CUDA);
+    chosen.dedup();
+    chosen.pop().filter(|_| chosen.is_empty())
 }
 
 /// Returns the crate in a directory, or all members of a workspace whose root contains no crate. Empty without cargo.

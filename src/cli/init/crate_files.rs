@@ -10,16 +10,6 @@ use crate::model::pattern;
 use std::path::{Path, PathBuf};
 use toml_edit::{DocumentMut, Item};
 
-/// The module that includes the guard of a crate's programs.
-enum GuardPlace {
-    /// The crate's library or a dependency. The path of the guard's functions, as programs write it.
-    Library(String),
-    /// A module of each program.
-    Programs,
-    /// A module that programs need not call, or of another kind of crate.
-    Module,
-}
-
 /// The changes to a crate.
 pub struct CrateFiles {
     pub package: Package,
@@ -108,34 +98,33 @@ impl CrateFiles {
             programs.push((read(dir, &path)?.unwrap_or_default(), path));
         }
         let modules = self.package.modules();
-        let place = match self.usage.guard.clone() {
-            Some(guard) if !self.has_guard => GuardPlace::Library(guard),
-            None if !self.has_guard => GuardPlace::Module,
-            _ if programs.iter().any(|(text, _)| includes_guard(text)) => GuardPlace::Programs,
-            _ if includes_guard(&modules) => {
-                let library = self.package.guard();
-                library.map_or(GuardPlace::Module, GuardPlace::Library)
-            }
-            _ => self.add_library(dir, !programs.is_empty())?,
+        let is_in_program = programs.iter().any(|(text, _)| includes_guard(text));
+        let is_in_module = includes_guard(&modules) && !is_in_program;
+        // The path of the guard in the crate's library or in a dependency, as programs write it.
+        let library = if !self.has_guard {
+            self.usage.guard.clone()
+        } else if is_in_program {
+            None
+        } else if is_in_module {
+            self.package.guard()
+        } else {
+            self.add_library(dir, !programs.is_empty())?
         };
-        if !matches!(place, GuardPlace::Library(_)) && !self.package.is_library() {
-            let mut all = programs.iter().map(|(text, _)| text).chain([&modules]);
-            if all.clone().any(|text| includes_guard(text))
-                && !all.any(|text| calls_guard(text, ""))
-            {
-                self.next += "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
-                              function of a Python module. docs/frameworks.md shows these calls.\n";
-            }
+        let all = programs.iter().map(|(text, _)| text);
+        let all: String = all.chain([&modules]).cloned().collect();
+        let is_missing = includes_guard(&all) && !calls_guard(&all, "");
+        if is_missing && library.is_none() && !self.package.is_library() {
+            self.next += "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
+                          function of a Python module. docs/frameworks.md shows these calls.\n";
         }
+        // There is no guard, or it is in a module, which calls it.
+        if library.is_none() && (is_in_module || !self.has_guard) {
+            return Ok(());
+        }
+        let is_own = library.is_none();
         for (before, path) in &programs {
-            let name = match &place {
-                GuardPlace::Library(name) => name,
-                GuardPlace::Programs => module_name(before),
-                GuardPlace::Module => return Ok(()),
-            };
-            let (_, last) = name.rsplit_once("::").unwrap_or(("", name));
-            let is_called = calls_guard(before, "") || calls_guard(&modules, &format!("{last}::"));
-            let is_own = matches!(place, GuardPlace::Programs);
+            let name = library.as_deref().unwrap_or(module_name(before));
+            let is_called = calls_guard(before, "") || calls_guard(&modules, name);
             if includes_guard(before) || !is_own && is_called {
                 continue;
             }
@@ -155,13 +144,13 @@ impl CrateFiles {
         Ok(())
     }
 
-    /// Adds the guard to the library of this crate, if it has one.
-    fn add_library(&mut self, dir: &Path, has_programs: bool) -> Result<GuardPlace, String> {
+    /// Adds the guard to the library of this crate, if it has one. Returns the path of the guard, as programs write it.
+    fn add_library(&mut self, dir: &Path, has_programs: bool) -> Result<Option<String>, String> {
         let is_extension = self.package.is_extension();
         let library = self.package.targets("lib").pop();
         // Programs cannot be linked with an extension.
         let Some((krate, path)) = library.filter(|_| !(has_programs && is_extension)) else {
-            return Ok(GuardPlace::Programs);
+            return Ok(None);
         };
         let before = read(dir, &path)?.unwrap_or_default();
         let name = module_name(&before);
@@ -181,7 +170,7 @@ impl CrateFiles {
             );
         }
         self.change(path, before, checked.unwrap_or(after));
-        Ok(GuardPlace::Library(guard))
+        Ok(Some(guard))
     }
 }
 
@@ -224,11 +213,16 @@ fn includes_guard(text: &str) -> bool {
     text.contains("cudnn_guard.rs")
 }
 
-/// Returns `true` if a line contains a call of one of the guard's functions, or of another with such a name, after this
-/// prefix.
-pub fn calls_guard(text: &str, prefix: &str) -> bool {
-    let calls = "startup( check( check_version( check_thoroughly( available(".split(' ');
-    let calls: Vec<String> = calls.map(|call| format!("{prefix}{call}")).collect();
+/// Returns `true` if a line contains a call of one of the functions of the guard with this path, or of any functions with
+/// such names.
+pub fn calls_guard(text: &str, path: &str) -> bool {
+    let module = match path.rsplit_once("::") {
+        Some((_, module)) => format!("{module}::"),
+        None if path.is_empty() => String::new(),
+        None => format!("(?:crate|{path})::"),
+    };
+    let functions = r"(?:startup|check|check_version|check_thoroughly|available)\(";
+    let call = pattern(&(module + functions));
     let mut lines = text.lines().filter(|line| !line.contains("//"));
-    lines.any(|line| calls.iter().any(|call| line.contains(call)))
+    lines.any(|line| call.is_match(line))
 }

@@ -1,6 +1,5 @@
 //! The packages of a workspace with their features, from `cargo metadata`.
 
-use crate::cli::init::crate_files::calls_guard;
 use crate::cli::init::refusal;
 use crate::model::pattern;
 use crate::system::files;
@@ -11,9 +10,9 @@ use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// A package as cargo prints it, and the root of its workspace.
+/// A package as cargo prints it.
 #[derive(Clone)]
-pub struct Package(Value, PathBuf);
+pub struct Package(Value);
 
 /// Returns the members of the workspace that contains a directory.
 pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
@@ -76,9 +75,7 @@ fn no_crate(dir: &Path) -> String {
 
 fn parse(json: &[u8]) -> Vec<Package> {
     let json: Value = serde_json::from_slice(json).unwrap_or_default();
-    let root = PathBuf::from(json["workspace_root"].as_str().unwrap_or_default());
-    let packages = list(&json["packages"]).cloned();
-    packages.map(|one| Package(one, root.clone())).collect()
+    list(&json["packages"]).cloned().map(Package).collect()
 }
 
 fn list(json: &Value) -> impl Iterator<Item = &Value> {
@@ -98,10 +95,6 @@ impl Package {
     pub fn dir(&self) -> &Path {
         let manifest = Path::new(self.0["manifest_path"].as_str().unwrap_or_default());
         manifest.parent().unwrap_or(manifest)
-    }
-
-    pub fn workspace_root(&self) -> &Path {
-        &self.1
     }
 
     /// Returns the dependencies of the program or library, not of the build script or tests.
@@ -153,23 +146,12 @@ impl Package {
         Some(module.map_or(krate.clone(), |name| format!("{krate}::{}", name.as_str())))
     }
 
-    /// Returns `true` if the library calls the functions of its own guard, which [`guard`](Self::guard) returns.
-    pub fn calls_guard(&self, guard: &str) -> bool {
-        let module = guard
-            .rsplit_once("::")
-            .map_or("crate", |(_, module)| module);
-        calls_guard(&self.modules(), &format!("{module}::"))
-    }
-
     /// Returns the code of the library and of modules, without the main files of programs.
     pub fn modules(&self) -> String {
+        let programs = self.targets("bin").into_iter();
+        let programs: Vec<PathBuf> = programs.map(|(_, path)| self.dir().join(path)).collect();
         let mut files = self.files("src/**/*.rs");
-        let programs = self.targets("bin");
-        files.retain(|(path, _)| {
-            !programs
-                .iter()
-                .any(|(_, one)| self.dir().join(one) == *path)
-        });
+        files.retain(|(path, _)| !programs.contains(path));
         files.into_iter().map(|(_, text)| text).collect()
     }
 

@@ -7,13 +7,15 @@ mod migration;
 mod recipe;
 mod source;
 mod usage;
-mod variables;
 mod workspace;
 
 use crate::cli::init::crate_files::CrateFiles;
 use crate::cli::terminal::{self, wrapped_text};
 use crate::cli::whole_file;
 use crate::model::joined;
+use crate::report::Machine;
+use crate::report::machine::query_driver;
+use crate::{Config, Finding, Link};
 use clap::{ArgMatches, Command};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -61,13 +63,14 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
     let package = metadata::find(&packages, dir);
     // The root of a workspace may contain no crate.
     if package.is_err() && dir.join("Cargo.toml").exists() && !packages.is_empty() {
-        return workspace::commands(&packages, arguments);
+        return workspace::commands(&packages, None, arguments);
     }
     let files = CrateFiles::read(dir, package?, &packages)?;
     let argument = workspace::argument(dir);
     if files.is_complete() {
-        if arguments.get_flag("check") {
-            workspace::must_be_called(&files.package, &packages)?;
+        let guard = files.package.guard();
+        if guard.is_some() && files.package.is_library() && arguments.get_flag("check") {
+            workspace::commands(&packages, guard, arguments)?;
         }
         Ok("This crate already uses cudnn-guard.\n".to_string())
     } else if files.changes.is_empty() {
@@ -131,10 +134,14 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
         )))
 }
 
-/// Returns the sentences about variables for the build, about a dependency on a clone, and about a cheaper profile for the guard of a program.
+/// Returns the findings about cudarc, and the sentences about a dependency on a clone and about a cheaper profile for the
+/// guard of a program.
 fn notes(dir: &Path, files: &CrateFiles) -> String {
-    let (package, root) = (&files.package, files.package.workspace_root());
-    let mut text = variables::text(dir, files);
+    let mut text = String::new();
+    // cargo resolves the packages of the current directory.
+    if dir == Path::new(".") {
+        text = cudarc_findings();
+    }
     if let Some(library) = files.usage.library.as_ref().filter(|_| files.has_guard) {
         text += &format!(
             "The library that uses CUDA has no guard, so this program gets its own. For one guard in the library, run \
@@ -147,18 +154,22 @@ fn notes(dir: &Path, files: &CrateFiles) -> String {
         text += "The dependency cudnn-guard is the clone on this machine. To build this crate on another machine, put a clone at \
                  the same path there, or use a published version\n";
     }
-    if package.is_library() || !files.has_guard {
-        return text;
+    if files.has_guard && !files.package.is_library() {
+        text += "To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
+                 `codegen-units = 1` to Cargo.toml. In a workspace, cargo reads profiles only in the root's Cargo.toml\n";
     }
-    let manifest = match root == package.dir() {
-        true => "Cargo.toml".to_string(),
-        false => format!(
-            "`{}`: cargo ignores profiles in the manifest of a member",
-            root.join("Cargo.toml").display()
-        ),
+    text
+}
+
+/// Returns what `doctor` reports about the cudarc of the crate, each with its first help.
+fn cudarc_findings() -> String {
+    let driver = query_driver().ok().and_then(|(driver, _)| driver);
+    let machine = Machine {
+        driver,
+        ..Machine::default()
     };
-    text + &format!(
-        "To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
-         `codegen-units = 1` to {manifest}\n"
-    )
+    let toolchain = Config::new().link(Link::Runtime).survey();
+    let findings = toolchain.cudarc_findings(Some(&machine)).into_iter();
+    let text = |finding: Finding| refusal(finding.summary, joined(finding.help.iter().take(1), ""));
+    findings.map(text).collect()
 }

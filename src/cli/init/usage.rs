@@ -1,5 +1,6 @@
 //! The way in which a package uses CUDA and cuDNN, and the lines for it.
 
+use crate::cli::init::crate_files::calls_guard;
 use crate::cli::init::metadata::{self, Package, name};
 use crate::cli::init::recipe::Recipe;
 use crate::cli::init::{migration, refusal};
@@ -54,11 +55,6 @@ impl Usage {
             "add `{feature}` to the features of {name} in Cargo.toml, and run the same command again"
         );
         Err(refusal(summary, help))
-    }
-
-    /// Returns `true` if the package or a dependency in a directory uses candle.
-    pub fn uses_candle(&self) -> bool {
-        [Recipe::Candle, Recipe::CandleCuda].contains(&self.base)
     }
 
     /// Returns an item or statement for the builds that use CUDA.
@@ -167,7 +163,7 @@ fn through(package: &Package, members: &[Package], found: &mut Found) -> Option<
             base: inner.base,
             library: (recipe == inner.base).then(|| other.clone()),
             // The library's own call is enough.
-            guard: guard.filter(|guard| !other.calls_guard(guard)),
+            guard: guard.filter(|guard| !calls_guard(&other.modules(), guard)),
             ..usage
         }));
     }

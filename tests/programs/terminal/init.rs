@@ -105,7 +105,7 @@ This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDN
 
 No files were changed. To apply these changes, run `cudnn-guard init --write DIR`
 The dependency cudnn-guard is the clone on this machine. To build this crate on another machine, put a clone at the same path there, or use a published version
-To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with `codegen-units = 1` to Cargo.toml
+To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with `codegen-units = 1` to Cargo.toml. In a workspace, cargo reads profiles only in the root's Cargo.toml
 ";
     assert_eq!(without_paths(&shown, &dir), expected);
     assert_eq!(read(&dir, "Cargo.toml"), before);
@@ -119,7 +119,7 @@ To make the guard smaller and a release build faster, add `[profile.release.pack
          The dependency cudnn-guard is the clone on this machine. To build this crate on another machine, put a clone at \
          the same path there, or use a published version\n\
          To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
-         `codegen-units = 1` to Cargo.toml\n"
+         `codegen-units = 1` to Cargo.toml. In a workspace, cargo reads profiles only in the root's Cargo.toml\n"
     );
     let files = || ["Cargo.toml", "build.rs", "src/main.rs"].map(|path| read(&dir, path));
     let after = files();

@@ -125,11 +125,12 @@ fn the_newest_cuda_of_a_locked_cudarc_is_chosen() {
         text(&command.output().expect("cudnn-guard runs"))
     };
     let shown = fetched(&[]);
-    let chosen = "  i chosen       CUDA 13.0, the newest for which cudarc 0.16.6 has bindings\n";
+    let chosen =
+        "  i chosen       CUDA 13.0, the newest for which the locked cudarc has bindings\n";
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(!fetched(&[]).contains("! installed"));
     fetched(&["--cuda", "13.5"]);
-    let other = "  ! installed    CUDA 13.5, but this project requires CUDA 13.0, the newest for which cudarc 0.16.6 has bindings: \
+    let other = "  ! installed    CUDA 13.5, but this project requires CUDA 13.0, the newest for which the locked cudarc has bindings: \
                  add `--cuda 13.0` to replace it, or also `--to DIR --write-config` to keep both\n";
     let shown = fetched(&[]);
     assert!(shown.starts_with(other), "{shown}");

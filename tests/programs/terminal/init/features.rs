@@ -271,13 +271,15 @@ fn a_complete_dependency_stays() {
     }
 }
 
-/// The variables without which a build fails, only where it does.
+/// The findings of `doctor` about the locked cudarc, each with its first help.
 #[cfg(target_os = "linux")]
 #[test]
-fn variables_for_the_build_are_named() {
+fn a_build_of_cudarc_that_would_fail_is_reported() {
     let toolkit = folder("init/a toolkit");
     file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13020\n");
     file(&toolkit, "bin/nvcc", "");
+    let bin = toolkit.join("bin");
+    fs::set_permissions(bin.join("nvcc"), fs::Permissions::from_mode(0o755)).expect("executable");
     let cargo = Path::new(env!("CARGO")).parent().expect("a directory");
     let shown = |dir: &Path, path: &[&Path]| {
         let mut command = command(Path::new("."), &[]);
@@ -287,21 +289,7 @@ fn variables_for_the_build_are_named() {
             .env("CARGO_HOME", dir.join("cargo"));
         run(command.current_dir(dir)).exits_with(0).stdout
     };
-    let nvcc = |krate: &str| {
-        format!(
-            "The build of {krate} runs nvcc, which is not on PATH: run `export PATH='{}/bin':$PATH` first\n",
-            toolkit.display()
-        )
-    };
-    let candle = "candle-core = { version = \"0.11\", features = [\"cuda\"] }";
-    let dir = package("nvcc-of-candle", &format!("\n[dependencies]\n{candle}\n"));
-    let text = shown(&dir, &[cargo]);
-    assert!(text.contains(&nvcc("candle")), "{text}");
-    let bin = toolkit.join("bin");
-    fs::set_permissions(bin.join("nvcc"), fs::Permissions::from_mode(0o755)).expect("executable");
-    assert!(!shown(&dir, &[cargo, &bin]).contains("PATH"));
-
-    let dir = folder("init/variables-of-cudarc");
+    let dir = folder("init/findings-of-cudarc");
     let sources = [
         (
             "Cargo.toml",
@@ -310,14 +298,20 @@ fn variables_for_the_build_are_named() {
         ),
         (
             "build.rs",
-            "// CUDARC_CUDA_VERSION\npanic!(\"Unsupported cuda toolkit version\");\n",
+            "// CUDARC_CUDA_VERSION\nCommand::new(\"nvcc\");\npanic!(\"Unsupported cuda toolkit version\");\n",
         ),
     ];
     let by_nvcc = "features = [\"cudnn\", \"cuda-version-from-build-system\"]";
     crate_with_cudarc(&dir, "", by_nvcc, &sources);
-    let version = "cudarc 0.16.6 has no bindings for CUDA 13.2 of the toolkit: set CUDARC_CUDA_VERSION=13000 for the build\n";
+    let nvcc = format!(
+        "the build of cudarc 0.16.6 fails: its feature `cuda-version-from-build-system` runs nvcc, which is not on PATH\n  \
+         = help: add `{}` to PATH\n",
+        bin.display()
+    );
+    let version = "cudarc 0.16.6 has no bindings for CUDA 13.2, the version of the installed toolkit\n  \
+                   = help: set CUDARC_CUDA_VERSION=13000 for the build\n";
     let text = shown(&dir, &[cargo]);
-    assert!(text.contains(&(nvcc("cudarc") + version)), "{text}");
+    assert!(text.contains(&(nvcc + version)), "{text}");
     let text = shown(&dir, &[&bin, cargo]);
     assert!(text.contains(version) && !text.contains("PATH"), "{text}");
     // A feature chooses the version.

@@ -47,7 +47,6 @@ fn workspace(name: &str) -> PathBuf {
 #[test]
 fn the_root_of_a_workspace_lists_its_members() {
     let dir = workspace("members");
-    let root = dir.to_str().expect("text");
     let commands = |members: &[&str], root: &str| {
         let lines = members.iter();
         let lines = lines.map(|name| format!("  cudnn-guard init {root}{name}\n"));
@@ -73,11 +72,9 @@ fn the_root_of_a_workspace_lists_its_members() {
     }
     assert!(!dir.join("app/build.rs").exists());
     let written = init(&dir.join("app"), &["--write"]).exits_with(0);
-    let profile = format!(
-        "\nTo make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
-         `codegen-units = 1` to `{root}/Cargo.toml`: cargo ignores profiles in the manifest of a member\n"
-    );
-    assert!(written.stdout.ends_with(&profile), "{}", written.stdout);
+    let profile = "\nTo make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
+         `codegen-units = 1` to Cargo.toml. In a workspace, cargo reads profiles only in the root's Cargo.toml\n";
+    assert!(written.stdout.ends_with(profile), "{}", written.stdout);
     let checked = init_root(&["--check"]).exits_with(1);
     assert_eq!(checked.stderr, commands(&["other"], ""));
     // A complete member is not listed.
@@ -249,8 +246,7 @@ fn check_in_a_library_finds_that_no_program_calls_its_guard() {
     let dir = runtime_workspace("uncalled");
     init(&dir.join("model"), &["--write"]).exits_with(0);
     let check = || run(command(".".as_ref(), &["--check"]).current_dir(dir.join("model")));
-    let text = "no program of this workspace calls the guard of this library\n  = help: run `cudnn-guard init ../train`, which \
-                shows the call\n";
+    let text = "To add or complete the guard of a member, run one of these commands:\n\n  cudnn-guard init ../train\n";
     assert_eq!(check().exits_with(1).stderr, text);
     init(&dir.join("train"), &["--write"]).exits_with(0);
     check().exits_with(0);
