@@ -13,8 +13,6 @@ use crate::cli::init::crate_files::CrateFiles;
 use crate::cli::terminal::{self, wrapped_text};
 use crate::cli::whole_file;
 use crate::model::joined;
-use crate::report::Machine;
-use crate::report::machine::query_driver;
 use crate::{Config, Finding, Link};
 use clap::{ArgMatches, Command};
 use std::fmt;
@@ -163,13 +161,9 @@ fn notes(dir: &Path, files: &CrateFiles) -> String {
 
 /// Returns what `doctor` reports about the cudarc of the crate, each with its first help.
 fn cudarc_findings() -> String {
-    let driver = query_driver().ok().and_then(|(driver, _)| driver);
-    let machine = Machine {
-        driver,
-        ..Machine::default()
-    };
     let toolchain = Config::new().link(Link::Runtime).survey();
-    let findings = toolchain.cudarc_findings(Some(&machine)).into_iter();
+    // The build does not need the driver.
+    let findings = toolchain.cudarc_findings(None).into_iter();
     let text = |finding: Finding| refusal(finding.summary, joined(finding.help.iter().take(1), ""));
     findings.map(text).collect()
 }
