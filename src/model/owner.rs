@@ -172,6 +172,23 @@ mod tests {
     }
 
     #[test]
+    fn a_fetched_wheel_is_fetched_in_a_version_below_the_bound() {
+        let mut owner = Owner::new(Installer::Pip, "nvidia-cudnn-cu12", "9.10.1.4");
+        owner.fetched = Some("/cuda".into());
+        let command = |from, below| owner.install(from, Some(below)).unwrap();
+        let (any, nine) = (Version::new(0, 0, 0), Version::new(9, 0, 0));
+        assert_eq!(
+            command(any, Version::new(9, 5, 0)),
+            "cudnn-guard fetch --cudnn 9.4 --to /cuda"
+        );
+        assert_eq!(command(any, nine), "cudnn-guard fetch --cudnn 8 --to /cuda");
+        assert_eq!(
+            command(Version::new(9, 13, 0), Version::new(10, 0, 0)),
+            "cudnn-guard fetch --cudnn 9.13 --to /cuda"
+        );
+    }
+
+    #[test]
     fn a_package_names_its_cuda_major() {
         for (installer, name, version, major) in [
             (Installer::Pip, "nvidia-cudnn-cu13", "9.14.0.64", Some(13)),
