@@ -3,6 +3,7 @@
 use crate::Finding;
 use crate::choice::CheckContext;
 use crate::choice::pair::{defect, is_offered};
+use crate::model::owner::to_fetch;
 use crate::model::{
     Candidate, FoundVia, Installer, Kind, Os, Owner, Platform, Rejection, Variable,
 };
@@ -32,12 +33,6 @@ pub struct NoUsableCandidate<'a> {
     pub install: Option<(Installer, String)>,
 }
 
-/// The options of `cudnn-guard fetch`. Default: the newest versions that the driver supports.
-pub struct FetchOptions {
-    pub cuda: Option<String>,
-    pub cudnn: Option<String>,
-}
-
 /// A system that sets variables when a package is loaded. Only the system knows the directories of its packages.
 pub enum ModuleSystem {
     Modules,
@@ -61,9 +56,10 @@ impl CheckContext<'_> {
         fault.finding()
     }
 
-    /// Returns the options that install a toolkit, and a cuDNN for the best toolkit. Returns `None` in a cross build, and
-    /// if no version of CUDA or cuDNN that `fetch` can install meets the requirements.
-    pub fn fetch(&self) -> Option<FetchOptions> {
+    /// Returns the options of `cudnn-guard fetch` that install a toolkit, and a cuDNN for the best toolkit, by default the
+    /// newest versions that the driver supports. Returns `None` in a cross build, and if no version of CUDA or cuDNN that
+    /// it can install meets the requirements.
+    pub fn fetch(&self) -> Option<String> {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
         let requirements = self.requirements;
         let cudnn = requirements.get(Kind::Cudnn);
@@ -78,7 +74,8 @@ impl CheckContext<'_> {
             let mut all = self.scan.candidates.iter();
             let fetched = all.find(|one| one.kind() == kind && one.via == FoundVia::Fetched);
             let fetched = fetched.and_then(Candidate::version);
-            requirements.get(kind)?.to_fetch(kind, fetched)
+            let range = requirements.get(kind)?;
+            to_fetch(kind, range.from, range.below, fetched)
         };
         let cuda = requirements.get(Kind::Toolkit);
         let has_wheel = |major: &u32| {
@@ -88,14 +85,12 @@ impl CheckContext<'_> {
         };
         let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
         let newest = majors::CUDA.iter().copied().find(has_wheel)?;
-        let option = |major: u32| (major != majors::NEWEST_CUDA).then(|| major.to_string());
-        Some(FetchOptions {
-            cuda: match usable {
-                Some(major) => option(major),
-                None => requested(Kind::Toolkit).or_else(|| option(newest)),
-            },
-            cudnn: requested(Kind::Cudnn),
-        })
+        let option = |major| (major != majors::NEWEST_CUDA).then(|| format!(" --cuda {major}"));
+        let cuda = match usable {
+            Some(major) => option(major),
+            None => requested(Kind::Toolkit).or_else(|| option(newest)),
+        };
+        Some(cuda.unwrap_or_default() + &requested(Kind::Cudnn).unwrap_or_default())
     }
 
     /// Returns the command that installs a cuDNN for the toolkit that was found, if an environment is active or apt has

@@ -1,8 +1,6 @@
 //! Version requirements as half-open ranges.
 
-use crate::model::owner::brief;
 use crate::model::{Installer, Kind};
-use crate::runtime::facts::majors;
 use crate::{Finding, Version};
 use semver::{Comparator, Op, VersionReq};
 
@@ -91,27 +89,6 @@ impl Requirement {
         (self.below? <= next).then_some(self.from.major)
     }
 
-    /// Returns the version to pass to `cudnn-guard fetch`, if the newest version might not meet the requirement. A
-    /// version that was fetched before stays unless another one is named.
-    pub fn to_fetch(&self, kind: Kind, fetched: Option<Version>) -> Option<String> {
-        let (newest, least) = match kind {
-            Kind::Toolkit => (majors::NEWEST_CUDA, self.from.short()),
-            Kind::Cudnn => (majors::NEWEST_CUDNN, brief(self.from)),
-        };
-        if fetched.is_some_and(|fetched| fetched < self.from) {
-            return Some(least);
-        }
-        let below = self.below?;
-        match (below.minor, below.patch) {
-            (0, 0) if below.major > newest => None,
-            (0, 0) => Some(below.major.saturating_sub(1).to_string()),
-            (minor @ 1.., patch) if patch == 0 || self.from.major == 0 => {
-                Some(format!("{}.{}", below.major, minor - 1))
-            }
-            _ => Some(least),
-        }
-    }
-
     /// Returns `true` if versions with this major may meet the requirement.
     pub fn overlaps(&self, major: u32) -> bool {
         let is_before = |below| Version::new(major, 0, 0) < below;
@@ -160,6 +137,7 @@ fn version_range(comparator: &Comparator) -> (Version, Option<Version>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::owner::to_fetch;
 
     /// `cfg(cudnn_major)` uses it if the build needs no cuDNN.
     #[test]
@@ -239,8 +217,9 @@ mod tests {
         ] {
             let requirement = Requirement::parse(text, kind.name()).unwrap();
             let before = before.map(|(major, minor, patch)| Version::new(major, minor, patch));
-            let to_fetch = requirement.to_fetch(kind, before);
-            assert_eq!(to_fetch.as_deref(), fetched, "{text} {before:?}");
+            let to_fetch = to_fetch(kind, requirement.from, requirement.below, before);
+            let fetched = fetched.map(|version| format!(" --{} {version}", kind.name()));
+            assert_eq!(to_fetch, fetched, "{text} {before:?}");
         }
     }
 

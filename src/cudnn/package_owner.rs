@@ -58,20 +58,15 @@ fn site_packages(dir: &Path) -> Option<&Path> {
 
 /// Returns the command that reinstalls the wheels of this toolkit.
 pub fn reinstall_toolkit(root: &Path) -> Option<String> {
-    let mut command = None;
+    let (mut first, mut arguments) = (None, "--force-reinstall --no-deps".to_string());
     for record in list_named(site_packages(root)?, "nvidia_", "-", ".dist-info") {
         let wheel = Owner::of_wheel(&record)?;
-        if wheel.fetched.is_some() {
-            return wheel.fetch_command("");
-        }
         if !wheel.name.starts_with("nvidia-cudnn") {
-            command = Some(match command {
-                None => wheel.reinstall(&[]),
-                Some(command) => format!("{command} {}=={}", wheel.name, wheel.version),
-            });
+            arguments += &format!(" {}=={}", wheel.name, wheel.version);
+            first = first.or(Some(wheel));
         }
     }
-    command
+    Some(first?.command("", &arguments))
 }
 
 /// Returns NVIDIA's wheel that contains this file, from the only record that lists the file with its size.

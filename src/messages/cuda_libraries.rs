@@ -92,12 +92,9 @@ impl MixedLibraries<'_> {
                 format!("run `{command}`")
             }
             ([caller, Some(wheel)], None, _) => {
-                let mut names = vec![&*wheel.name];
-                names.extend(caller.as_ref().map(|caller| &*caller.name));
-                let pip = wheel.installer.pip();
-                let upgrade = || format!("{pip} install --upgrade {}", names.join(" "));
-                let command = wheel.fetch_command("").unwrap_or_else(upgrade);
-                format!("run `{command}`")
+                let mut upgrade = vec!["--upgrade", &wheel.name];
+                upgrade.extend(caller.as_ref().map(|caller| &*caller.name));
+                format!("run `{}`", wheel.command("", &upgrade.join(" ")))
             }
             (_, version, via) => {
                 let required = match version {
@@ -138,10 +135,8 @@ impl Missing {
         let help = match (dir, wheel) {
             (Some(dir), _) => format!("add `{}` to LD_LIBRARY_PATH", dir.display()),
             (None, Some(wheel)) => {
-                let (pip, name) = (wheel.installer.pip(), &wheel.name);
-                let install =
-                    || format!("{pip} install --force-reinstall --no-deps '{name}=={version}.*'");
-                format!("run `{}`", wheel.fetch_command("").unwrap_or_else(install))
+                let package = format!("--force-reinstall --no-deps '{}=={version}.*'", wheel.name);
+                format!("run `{}`", wheel.command("", &package))
             }
             (None, None) => format!("install libnvrtc of CUDA {version} with its builtins library"),
         };

@@ -51,10 +51,10 @@ impl CudaMismatch<'_> {
                 helps.reverse();
             }
             let at = usize::from(self.compatible_toolkit.is_some());
-            if let Some((owner, command)) = &self.package {
-                helps.insert(at, package_for_cuda(owner, theirs, command));
-            } else if let Some(help) = &self.overwritten {
-                helps.insert(at, help.clone());
+            let package = self.package.as_ref();
+            let package = package.map(|(owner, command)| package_for_cuda(owner, theirs, command));
+            if let Some(help) = package.or(self.overwritten.clone()) {
+                helps.insert(at, help);
             }
         }
         finding.helps(helps)

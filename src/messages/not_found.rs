@@ -6,7 +6,7 @@ use crate::messages::phrases::{
     after_space, also, build_for_another, fetch, found_at, found_via, named, other_cpu,
     set_directory, variable,
 };
-use crate::messages::toolkit::packages;
+use crate::messages::toolkit::install_components;
 use crate::model::{
     Candidate, Cudnn, Environment, FoundVia, Installer, Kind, Obstacle, Os, Platform, Rejection,
     Variable,
@@ -117,13 +117,14 @@ impl NoUsableCandidate<'_> {
                 Kind::Cudnn => "cudnn-devel",
             }));
         }
-        let runtime = self.found.iter().find_map(|one| {
-            let toolkit = one.toolkit()?;
-            toolkit.is_runtime().then_some((one, toolkit))
-        });
-        if let Some((candidate, toolkit)) = runtime {
-            let packages = packages(candidate, toolkit, &toolkit.missing_components(), os);
-            help.push(format!("install {packages}, which the build requires"));
+        let mut toolkits = self.found.iter().filter_map(|one| one.toolkit());
+        let runtime = toolkits.find(|toolkit| toolkit.is_runtime());
+        if let Some(toolkit) = runtime {
+            help.push(install_components(
+                toolkit,
+                &toolkit.missing_components(),
+                os,
+            ));
             if !is_in_image {
                 let image = "build in NVIDIA's `-devel` container image: its `-runtime` image is only for running programs";
                 help.push(image.into());
@@ -300,30 +301,29 @@ impl Cudnn {
             let dir = self.link_dir.as_deref().unwrap_or(&self.root);
             dir.starts_with(prefix)
         });
-        let owner = self.owner.as_deref();
-        let libraries_alone =
-            owner.filter(|owner| owner.installer == Installer::Conda && owner.name == "libcudnn");
-        let install = if let Some(wheel) = owner.filter(|owner| owner.installer.is_for_wheels()) {
-            format!("reinstall the package: `{}`", wheel.reinstall(&[]))
-        } else if let Some(owner) = libraries_alone {
-            let headers = format!("libcudnn-dev={}", owner.version);
-            match at("/.pixi/") {
-                true => format!("install the headers: `pixi add {headers}`"),
-                false => format!("install the headers: `conda install -c conda-forge {headers}`"),
+        let conda = Installer::Conda.install();
+        let install = match self.owner.as_deref() {
+            Some(owner) if owner.installer.is_for_wheels() => {
+                format!("reinstall the package: `{}`", owner.reinstall(&[]))
             }
-        } else if is_conda {
-            format!(
-                "install cuDNN with its headers: `conda install -c conda-forge cudnn cuda-version={cuda_major}`"
-            )
-        } else if at("/usr/lib/") && at("-linux-gnu") {
-            format!("install the headers: `sudo apt install {}`", dev("dev"))
-        } else if at("/usr/lib64") {
-            format!("install `{}`", dev("devel"))
-        } else {
-            format!(
+            Some(owner) if owner.installer == Installer::Conda && owner.name == "libcudnn" => {
+                let add = if at("/.pixi/") { "pixi add" } else { conda };
+                format!(
+                    "install the headers: `{add} libcudnn-dev={}`",
+                    owner.version
+                )
+            }
+            _ if is_conda => {
+                format!("install cuDNN with its headers: `{conda} cudnn cuda-version={cuda_major}`")
+            }
+            _ if at("/usr/lib/") && at("-linux-gnu") => {
+                format!("install the headers: `sudo apt install {}`", dev("dev"))
+            }
+            _ if at("/usr/lib64") => format!("install `{}`", dev("devel")),
+            _ => format!(
                 "copy `include/cudnn*.h` from NVIDIA's archive of that version into `{}`",
                 self.root.join("include").display()
-            )
+            ),
         };
         finding
             .help(install)

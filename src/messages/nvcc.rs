@@ -4,11 +4,12 @@ use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure, absent_header};
 use crate::kernels::nvcc::missing::{UnusableToolkit, is_old_wheel};
 use crate::messages::phrases::install_cross_packages;
-use crate::model::Found;
+use crate::messages::toolkit::install;
+use crate::model::{Found, Os};
 use crate::runtime::facts::{Finding, FindingId};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc::{MissingTemporaryDirectory, SAYS};
-use crate::toolkit::package_names::{by_distribution, fetch_home};
+use crate::toolkit::package_names::{fetch_home, is_of_wheels};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -268,18 +269,24 @@ impl FailureCause<'_> {
     pub fn help(&self) -> Option<String> {
         Some(match self {
             FailureCause::TemporaryDirectory(missing) => missing.help(),
-            FailureCause::InWheel(name, command) => format!("run `{command}` to install `{name}`"),
-            FailureCause::MissingTool(tool, nvcc) => format!(
-                "reinstall the package of `{}` with all of its dependencies: `{tool}` is missing",
-                nvcc.display()
-            ),
+            FailureCause::MissingTool(tool, (nvcc, cuda)) => match nvcc.ancestors().nth(2) {
+                Some(root) if is_of_wheels(root) => {
+                    let wheel = if *tool == "cicc" { "nvvm" } else { "cuda-nvcc" };
+                    let install = install(root, *cuda, &[(wheel, wheel)], Os::Linux);
+                    format!("{install} to install `{tool}`")
+                }
+                _ => format!(
+                    "reinstall the package of `{}` with all of its dependencies: `{tool}` is missing",
+                    nvcc.display()
+                ),
+            },
             FailureCause::InToolkit(header, root) => {
                 let root = root.display();
                 format!("set CUDA_HOME to `{root}`, which contains `{header}`")
             }
-            FailureCause::MissingHeader(header, [debian, fedora]) => {
-                let packages = by_distribution(&format!("`{debian}`"), &format!("`{fedora}`"));
-                format!("install `{header}` with {packages}, or install the complete toolkit")
+            FailureCause::MissingHeader(header, (nvcc, cuda), package, os) => {
+                let install = install(nvcc.ancestors().nth(2)?, *cuda, &[*package], *os);
+                format!("{install} to get `{header}`")
             }
             FailureCause::HostCompiler(missing) => missing.help(),
             FailureCause::Output(output) => {

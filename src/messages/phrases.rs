@@ -1,7 +1,6 @@
 //! Phrases for several topics: candidates, variables, alternatives.
 
 use crate::choice::CheckContext;
-use crate::choice::not_found::FetchOptions;
 use crate::model::{Candidate, Kind, Os, Platform};
 pub use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId, Version, majors, printable};
@@ -92,10 +91,8 @@ pub fn also(candidate: &Candidate) -> String {
 
 /// Returns the help that installs both with `cudnn-guard fetch`, if it can install the required versions.
 pub fn fetch(context: &CheckContext, place: &str) -> Option<String> {
-    let FetchOptions { cuda, cudnn } = context.fetch()?;
-    let cuda = cuda.map_or_else(String::new, |cuda| format!(" --cuda {cuda}"));
-    let cudnn = cudnn.map_or_else(String::new, |cudnn| format!(" --cudnn {cudnn}"));
-    let help = format!("run `cudnn-guard fetch{cuda}{cudnn}` to install CUDA and cuDNN {place}");
+    let options = context.fetch()?;
+    let help = format!("run `cudnn-guard fetch{options}` to install CUDA and cuDNN {place}");
     Some(match context.is_survey {
         true => help,
         false => {

@@ -1,13 +1,17 @@
 //! Incomplete CUDA toolkits, and libraries that are not installed.
 
 use crate::messages::phrases::{after_space, also, found_via, install_cross_packages, variable};
-use crate::model::{Candidate, Kind, Os, Platform, Toolkit};
+use crate::model::{Candidate, Kind, Os, Platform, Toolkit, joined};
 use crate::runtime::facts::{Finding, FindingId, Version, quoted};
+use crate::runtime::install::package_owner::environment;
+use crate::system::files;
 use crate::toolchain::environment_checks::NvccHeaderSkew;
 use crate::toolkit::dependencies::MissingDependency;
 use crate::toolkit::missing_library::Missing;
 use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
-use crate::toolkit::package_names::{by_distribution, fetch_command, is_of_wheels, package_suffix};
+use crate::toolkit::package_names::{
+    Package, by_distribution, fetch_home, fetch_options, is_of_wheels, package_suffix,
+};
 use std::path::Path;
 
 impl Candidate {
@@ -39,7 +43,7 @@ impl Candidate {
             .helps(requested.map(|one| format!("set {} to `{}`", self.via, one.root().display())));
         finding.help(match is_cross {
             true => install_cross_packages(platform),
-            false => format!("install {}", packages(self, toolkit, lacks, platform.os)),
+            false => install_components(toolkit, lacks, platform.os),
         })
     }
 }
@@ -47,7 +51,7 @@ impl Candidate {
 impl Missing<'_> {
     pub fn finding(&self, candidate: &Candidate, toolkit: &Toolkit, os: Os) -> Finding {
         let root = toolkit.root.display();
-        let install = |package: &(&str, &str)| install(candidate, toolkit, os, *package);
+        let install = |package: &Package| install(&toolkit.root, toolkit.version, &[*package], os);
         match self {
             Missing::Misspelled(name, close) => FindingId::LibraryNotFound
                 .error(format!(
@@ -111,54 +115,6 @@ impl Missing<'_> {
     }
 }
 
-/// Returns the command that installs the package of a library, with the installer of the toolkit.
-fn install(
-    candidate: &Candidate,
-    toolkit: &Toolkit,
-    os: Os,
-    (name, wheel): (&str, &str),
-) -> String {
-    let (version, via) = (toolkit.version, &candidate.via);
-    if let Some(command) = fetch_command(&toolkit.root, wheel) {
-        return match command {
-            Some(command) => format!("run `{command}`"),
-            None => format!(
-                "install the full toolkit from NVIDIA: `cudnn-guard fetch` does not install `{name}`"
-            ),
-        };
-    }
-    if is_of_wheels(&toolkit.root) {
-        return match version.map(|version| version.major) {
-            Some(11) if ["nvjitlink", "cufile"].contains(&wheel) => {
-                format!("install CUDA 12 or later: no wheel for CUDA 11 contains `{name}`")
-            }
-            Some(major @ ..13) => format!("run `pip install nvidia-{wheel}-cu{major}`"),
-            _ => format!("run `pip install nvidia-{wheel}`"),
-        };
-    }
-    if via.is_conda() {
-        return format!("run `conda install -c conda-forge {name}-dev`");
-    }
-    if os == Os::Windows {
-        let component = match wheel {
-            "cuda-runtime" => "cudart",
-            "cuda-cupti" => "cupti",
-            "nvjitlink" => wheel,
-            wheel => &format!("{}_dev", wheel.trim_start_matches("cuda-")),
-        };
-        let version = component_suffix(version);
-        return format!("install `{component}{version}` with NVIDIA's installer");
-    }
-    if toolkit.root.ends_with("usr") {
-        return "install the distribution's full toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
-            .into();
-    }
-    let release = package_suffix(version);
-    let debian = format!("`{name}-dev{release}`");
-    let fedora = format!("`{name}-devel{release}`");
-    format!("install {}", by_distribution(&debian, &fedora))
-}
-
 impl MissingDependency {
     /// Returns the finding for a library of this toolkit. It is a warning, since linker and loader may find the library
     /// by other means.
@@ -188,16 +144,8 @@ impl NvccHeaderSkew<'_> {
     pub fn finding(&self) -> Finding {
         let ((compiler, nvcc), (header, headers)) = (self.nvcc, self.header);
         let (nvcc, headers) = (nvcc.short(), headers.short());
-        let is_wheel = compiler.to_string_lossy().contains("/nvidia/cu1");
         let root = compiler.ancestors().nth(2).unwrap_or(compiler);
-        let fetch = fetch_command(root, "cuda-nvcc").flatten();
-        let wheels = || match &fetch {
-            Some(command) => format!("run `{command}`"),
-            None => format!(
-                "install the same version of all wheels: `pip install 'nvidia-cuda-nvcc=={nvcc}.*' \
-                 'nvidia-cuda-crt=={nvcc}.*' 'nvidia-cuda-runtime=={nvcc}.*' 'nvidia-nvvm=={nvcc}.*'`"
-            ),
-        };
+        let wheels = ["cuda-nvcc", "cuda-crt", "cuda-runtime", "nvvm"].map(|wheel| (wheel, wheel));
         FindingId::NvccHeaderSkew
             .error(format!(
                 "nvcc {nvcc} would compile with the headers of CUDA {headers}"
@@ -205,7 +153,7 @@ impl NvccHeaderSkew<'_> {
             .with("nvcc", compiler.display())
             .with("header", header.display())
             .with_paths("also found", &self.others)
-            .helps(is_wheel.then(wheels))
+            .helps(is_of_wheels(root).then(|| install(root, Some(self.nvcc.1), &wheels, Os::Linux)))
             .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h have the same version")
             .help(format!(
                 "install nvcc {headers} or the headers of CUDA {nvcc} in this toolkit"
@@ -244,118 +192,179 @@ impl NvccFault {
     }
 }
 
-/// Returns the packages to install, as named by the installer of the toolkit.
-pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str], os: Os) -> String {
-    let names = |nvcc: &str, rest: &str| {
-        let rest_lacks = lacks.iter().any(|part| *part != "nvcc");
-        match (lacks.contains(&"nvcc"), rest_lacks) {
-            (true, true) => format!("`{nvcc}` and `{rest}`"),
-            (true, false) => format!("`{nvcc}`"),
-            (false, _) => format!("`{rest}`"),
-        }
+/// Returns the help that adds missing components to a toolkit.
+pub(super) fn install_components(toolkit: &Toolkit, lacks: &[&str], os: Os) -> String {
+    let packages = [("cuda-nvcc", "cuda-nvcc"), ("cuda-cudart", "cuda-runtime")];
+    let packages = match lacks {
+        ["nvcc"] => &packages[..1],
+        ["nvcc", ..] => &packages,
+        _ => &packages[1..],
     };
-    if is_of_wheels(&toolkit.root) {
-        let fetched = fetch_command(&toolkit.root, "cuda-runtime").flatten();
-        return match (toolkit.version.map(|version| version.major), lacks) {
-            // These wheels contain only a part of the compiler.
-            (Some(..13), ["nvcc"]) => {
-                "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 do not contain nvcc".into()
-            }
-            _ if fetched.is_some() => format!("the missing files with `{}`", fetched.unwrap_or_default()),
-            (Some(major @ ..13), _) => format!("the wheel `nvidia-cuda-runtime-cu{major}`"),
-            _ => names("nvidia-cuda-nvcc", "nvidia-cuda-runtime") + " with pip",
-        };
-    }
-    if candidate.via.is_conda() {
-        return names("cuda-nvcc", "cuda-cudart-dev") + " from conda-forge";
-    }
-    if os == Os::Windows {
-        let release = component_suffix(toolkit.version);
-        let parts = names(&format!("nvcc{release}"), &format!("cudart{release}"));
-        return parts + " with NVIDIA's installer";
-    }
-    let release = package_suffix(toolkit.version);
-    let nvcc = format!("cuda-nvcc{release}");
-    let debian = names(&nvcc, &format!("cuda-cudart-dev{release}"));
-    let fedora = names(&nvcc, &format!("cuda-cudart-devel{release}"));
-    by_distribution(&debian, &fedora)
+    install(&toolkit.root, toolkit.version, packages, os)
 }
 
-/// Returns the suffix of the components of NVIDIA's installer: `cuda_12.9.1_windows.exe -s nvcc_12.9`.
-fn component_suffix(version: Option<Version>) -> String {
-    version.map_or_else(String::new, |version| format!("_{}", version.short()))
+/// Returns the help that adds packages to a toolkit with its installer.
+pub(super) fn install(
+    root: &Path,
+    version: Option<Version>,
+    packages: &[Package],
+    os: Os,
+) -> String {
+    let all = |name: &dyn Fn(&Package) -> String, between: &str| {
+        joined(packages.iter().map(name), between)
+    };
+    let named = |(name, _): &Package| match *name {
+        "cuda-nvcc" | "cuda-crt" | "cuda-cccl" => name.to_string(),
+        _ => format!("{name}-dev"),
+    };
+    if is_of_wheels(root) {
+        match (packages, version.map(|version| version.major)) {
+            // These wheels contain only a part of the compiler.
+            ([("cuda-nvcc", _)], Some(..13)) => {
+                return "install a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 do not contain nvcc".into();
+            }
+            ([(name, "nvjitlink" | "cufile")], Some(11)) => {
+                return format!("install CUDA 12 or later: no wheel for CUDA 11 contains `{name}`");
+            }
+            _ => {}
+        }
+        let wheel = |(_, wheel): &Package| match version {
+            Some(Version { major, .. }) if major < 13 => format!("nvidia-{wheel}-cu{major}"),
+            // These have the toolkit's version number.
+            Some(cuda) if ["nvvm", "cuda-nvcc", "cuda-crt", "cuda-runtime"].contains(wheel) => {
+                format!("'nvidia-{wheel}=={}.*'", cuda.short())
+            }
+            _ => format!("nvidia-{wheel}"),
+        };
+        return match (fetch_home(root), fetch_options(packages)) {
+            (None, _) => format!("run `pip install {}`", all(&wheel, " ")),
+            (Some(home), Some(options)) => {
+                let home = quoted(&home.to_string_lossy());
+                format!("run `cudnn-guard fetch{options} --to {home}`")
+            }
+            _ => "install NVIDIA's full toolkit instead of the one from `cudnn-guard fetch`".into(),
+        };
+    }
+    if files::is_dir(&environment(root).join("conda-meta")) {
+        return format!("run `conda install -c conda-forge {}`", all(&named, " "));
+    }
+    if os == Os::Windows {
+        // `cuda_12.9.1_windows.exe -s nvcc_12.9`
+        let version = version.map_or_else(String::new, |version| format!("_{}", version.short()));
+        let component = |(_, wheel): &Package| match wheel.trim_start_matches("cuda-") {
+            "runtime" => format!("`cudart{version}`"),
+            name @ ("cupti" | "nvcc" | "nvjitlink") => format!("`{name}{version}`"),
+            name => format!("`{name}_dev{version}`"),
+        };
+        return format!(
+            "install {} with NVIDIA's installer",
+            all(&component, " and ")
+        );
+    }
+    if root.ends_with("usr") {
+        return "install the distribution's full toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
+            .into();
+    }
+    let release = package_suffix(version);
+    let debian = all(&|it| format!("`{}{release}`", named(it)), " and ");
+    let fedora = debian.replace("-dev", "-devel");
+    format!("install {}", by_distribution(&debian, &fedora))
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Found, FoundVia};
-
-    fn advice(via: FoundVia, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
-        let toolkit = Toolkit {
-            root: root.into(),
-            version: Some(Version::new(version.0, version.1, 0)),
-            ..Toolkit::default()
-        };
-        let candidate = Candidate {
-            found: Found::Toolkit(toolkit.clone()),
-            via,
-            rejected: None,
-            request: None,
-        };
-        let windows = root.contains('\\');
-        let os = if windows { Os::Windows } else { Os::Linux };
-        packages(&candidate, &toolkit, lacks, os)
-    }
+    use crate::toolkit::package_names::FETCH_MARKER;
 
     #[test]
     fn what_to_install_is_named_as_its_owner_names_it() {
         let wheels = "/venv/lib/python3.12/site-packages/nvidia";
-        for (via, root, version, lacks, expected) in [
+        let conda = std::env::temp_dir().join(format!("cudnn-guard-conda-{}", std::process::id()));
+        std::fs::create_dir_all(conda.join("conda-meta")).unwrap();
+        let fetched = conda.join("fetched");
+        std::fs::create_dir_all(&fetched).unwrap();
+        std::fs::write(fetched.join(FETCH_MARKER), "").unwrap();
+        let home = fetched.display();
+        for (root, version, lacks, expected) in [
             (
-                FoundVia::Directory("system directories"),
-                "/usr",
+                "/usr/local/cuda-12.8",
                 (12, 8),
                 &["nvcc"][..],
-                "`cuda-nvcc-12-8`",
+                "install `cuda-nvcc-12-8`".to_string(),
             ),
             (
-                FoundVia::Directory("system directories"),
-                "/usr",
+                "/usr/local/cuda-12.8",
                 (12, 8),
                 &["nvcc", "headers"],
-                "`cuda-nvcc-12-8` and `cuda-cudart-dev-12-8` (Debian, Ubuntu) \
-                 or `cuda-nvcc-12-8` and `cuda-cudart-devel-12-8` (Fedora, RHEL)",
+                "install `cuda-nvcc-12-8` and `cuda-cudart-dev-12-8` (Debian, Ubuntu) \
+                 or `cuda-nvcc-12-8` and `cuda-cudart-devel-12-8` (Fedora, RHEL)"
+                    .into(),
             ),
             (
-                FoundVia::variable("CUDA_PATH"),
+                "/usr",
+                (12, 4),
+                &["nvcc"],
+                "install the distribution's full toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
+                    .into(),
+            ),
+            (
                 r"C:\CUDA\v12.8",
                 (12, 8),
                 &["nvcc", "headers"],
-                "`nvcc_12.8` and `cudart_12.8` with NVIDIA's installer",
+                "install `nvcc_12.8` and `cudart_12.8` with NVIDIA's installer".into(),
             ),
             (
-                FoundVia::Conda,
-                "/conda",
+                conda.to_str().unwrap(),
                 (12, 8),
                 &["headers", "libraries"],
-                "`cuda-cudart-dev` from conda-forge",
+                "run `conda install -c conda-forge cuda-cudart-dev`".into(),
             ),
             (
-                FoundVia::VirtualEnvironment,
                 wheels,
                 (12, 8),
                 &["libraries"],
-                "the wheel `nvidia-cuda-runtime-cu12`",
+                "run `pip install nvidia-cuda-runtime-cu12`".into(),
             ),
             (
-                FoundVia::VirtualEnvironment,
+                wheels,
+                (12, 8),
+                &["nvcc"],
+                "install a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 do not contain nvcc".into(),
+            ),
+            (
                 &format!("{wheels}/cu13"),
                 (13, 0),
                 &["nvcc", "libraries"],
-                "`nvidia-cuda-nvcc` and `nvidia-cuda-runtime` with pip",
+                "run `pip install 'nvidia-cuda-nvcc==13.0.*' 'nvidia-cuda-runtime==13.0.*'`".into(),
+            ),
+            (
+                &format!("{home}/nvidia/cu13"),
+                (13, 0),
+                &["nvcc"],
+                format!("run `cudnn-guard fetch --to {home}`"),
             ),
         ] {
-            assert_eq!(advice(via, root, version, lacks), expected);
+            let toolkit = Toolkit {
+                root: root.into(),
+                version: Some(Version::new(version.0, version.1, 0)),
+                ..Toolkit::default()
+            };
+            let os = match root.contains('\\') {
+                true => Os::Windows,
+                false => Os::Linux,
+            };
+            assert_eq!(install_components(&toolkit, lacks, os), expected);
         }
+        let root = format!("{home}/nvidia/cu13");
+        let add = |package| install(Path::new(&root), None, &[package], Os::Linux);
+        assert_eq!(
+            add(("libcurand", "curand")),
+            format!("run `cudnn-guard fetch --with curand --to {home}`")
+        );
+        assert_eq!(
+            add(("libcufile", "cufile")),
+            "install NVIDIA's full toolkit instead of the one from `cudnn-guard fetch`"
+        );
+        std::fs::remove_dir_all(&conda).unwrap();
     }
 }

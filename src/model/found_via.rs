@@ -62,11 +62,6 @@ impl FoundVia {
     pub fn is_fixed(&self) -> bool {
         matches!(self, Self::Directory(_) | Self::Fetched)
     }
-
-    /// Returns `true` if its packages come from conda-forge.
-    pub fn is_conda(&self) -> bool {
-        matches!(self, Self::Conda | Self::CondaBuild | Self::InactivePixi)
-    }
 }
 
 impl fmt::Display for Named {

@@ -1,5 +1,6 @@
 //! Package installers and their install commands.
 
+use crate::model::Kind;
 use crate::runtime::facts::{Version, majors};
 pub use crate::runtime::install::package_owner::{Installer, Owner};
 use std::fmt;
@@ -37,57 +38,71 @@ fn is_published(name: &str, from: Version, below: Option<Version>) -> bool {
 }
 
 /// Returns a version without its third number if that is 0: 9.1, but 9.10.2.
-pub fn brief(version: Version) -> String {
+fn brief(version: Version) -> String {
     match version.patch {
         0 => version.short(),
         _ => version.to_string(),
     }
 }
 
+/// Returns the option of `cudnn-guard fetch` for a version, if the newest version might not be at least `from` and before
+/// `below`. A version that was fetched before stays unless another one is named.
+pub fn to_fetch(
+    kind: Kind,
+    from: Version,
+    below: Option<Version>,
+    fetched: Option<Version>,
+) -> Option<String> {
+    let (newest, least) = match kind {
+        Kind::Toolkit => (majors::NEWEST_CUDA, from.short()),
+        Kind::Cudnn => (majors::NEWEST_CUDNN, brief(from)),
+    };
+    let version = match below {
+        _ if fetched.is_some_and(|fetched| fetched < from) => least,
+        None => return None,
+        Some(below) => match (below.minor, below.patch) {
+            (0, 0) if below.major > newest => return None,
+            (0, 0) => below.major.saturating_sub(1).to_string(),
+            (minor @ 1.., patch) if patch == 0 || from.major == 0 => {
+                format!("{}.{}", below.major, minor - 1)
+            }
+            _ => least,
+        },
+    };
+    Some(format!(" --{} {version}", kind.name()))
+}
+
 impl Owner {
     /// Returns the command that replaces this package with a version of at least `from` and before `below`. Returns
     /// `None` for apt, which may not have such a version, and for a wheel of cuDNN without one.
     pub fn install(&self, from: Version, below: Option<Version>) -> Option<String> {
-        if self.fetched.is_some() {
-            let option = match below {
-                _ if !self.name.contains("cudnn") => format!("cuda {}", from.short()),
-                Some(below) if from.major == 0 && below.minor == 0 => {
-                    format!("cudnn {}", below.major.saturating_sub(1))
-                }
-                _ => format!("cudnn {}", brief(from)),
-            };
-            let is_published = is_published(&self.name, from, below);
-            return self
-                .fetch_command(&format!(" --{option}"))
-                .filter(|_| is_published);
+        if self.installer == Installer::Apt || !is_published(&self.name, from, below) {
+            return None;
         }
+        let kind = match self.name.contains("cudnn") {
+            true => Kind::Cudnn,
+            false => Kind::Toolkit,
+        };
+        let option = to_fetch(kind, from, below, Some(Version::new(0, 0, 0)));
         let mut range = Vec::new();
         if from > Version::new(0, 0, 0) {
             range.push(format!(">={}", brief(from)));
         }
         range.extend(below.map(|below| format!("<{}", brief(below))));
-        let requirement = format!("'{}{}'", self.name, range.join(","));
-        match self.installer {
-            Installer::Conda => Some(format!("conda install -c conda-forge {requirement}")),
-            Installer::Pip | Installer::Uv => is_published(&self.name, from, below)
-                .then(|| format!("{} install {requirement}", self.installer.pip())),
-            Installer::Apt => None,
-        }
+        let package = format!("'{}{}'", self.name, range.join(","));
+        Some(self.command(&option.unwrap_or_default(), &package))
     }
 
     /// Returns the CUDA major in the package's name or version: 13 for the wheel `nvidia-cudnn-cu13` and for the Debian
     /// package `libcudnn9-cuda-13`, 12 for the Debian package version `8.9.2.26-1+cuda12.2`.
     pub fn cuda_major(&self) -> Option<u32> {
-        let in_name = match self.installer {
-            Installer::Pip | Installer::Uv => "-cu",
-            Installer::Apt => "-cuda-",
-            Installer::Conda => return None,
-        };
-        let in_name = self.name.rsplit_once(in_name).map(|(_, major)| major);
-        let in_version = || self.version.split_once("+cuda")?.1.split('.').next();
-        let major = in_name.or_else(in_version)?;
+        let number = |text: &str| text.split([':', '.']).next()?.parse().ok();
+        let in_name = |before| number(self.name.rsplit_once(before)?.1);
+        let in_version = || number(self.version.split_once("+cuda")?.1);
         // The package of another architecture is `libcudnn9-cuda-12:arm64`.
-        major.split(':').next()?.parse().ok()
+        in_name("-cuda-")
+            .or_else(|| in_name("-cu"))
+            .or_else(in_version)
     }
 }
 
@@ -153,6 +168,23 @@ mod tests {
             )
             .unwrap(),
             "pip install 'nvidia-cudnn-cu12>=8.9.8'"
+        );
+    }
+
+    #[test]
+    fn a_fetched_wheel_is_fetched_in_a_version_below_the_bound() {
+        let mut owner = Owner::new(Installer::Pip, "nvidia-cudnn-cu12", "9.10.1.4");
+        owner.fetched = Some("/cuda".into());
+        let command = |from, below| owner.install(from, Some(below)).unwrap();
+        let (any, nine) = (Version::new(0, 0, 0), Version::new(9, 0, 0));
+        assert_eq!(
+            command(any, Version::new(9, 5, 0)),
+            "cudnn-guard fetch --cudnn 9.4 --to /cuda"
+        );
+        assert_eq!(command(any, nine), "cudnn-guard fetch --cudnn 8 --to /cuda");
+        assert_eq!(
+            command(Version::new(9, 13, 0), Version::new(10, 0, 0)),
+            "cudnn-guard fetch --cudnn 9.13 --to /cuda"
         );
     }
 

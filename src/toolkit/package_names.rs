@@ -1,7 +1,7 @@
 //! The names of NVIDIA's packages.
 
+use crate::runtime::facts::Version;
 pub use crate::runtime::facts::fetch_dir::FETCH_MARKER;
-use crate::runtime::facts::{Version, quoted};
 use crate::system::files;
 use std::path::Path;
 
@@ -17,6 +17,9 @@ pub const FETCHED_ON_REQUEST: [&str; 7] = [
     "npp",
     "nvjpeg",
 ];
+
+/// A package's name in NVIDIA's repositories and on conda, and its wheel without `nvidia-`.
+pub type Package<'a> = (&'a str, &'a str);
 
 /// Libraries of a CUDA toolkit, each with its package: `libcurand-dev-13-0` and `libcurand-devel-13-0` in NVIDIA's
 /// repositories, `libcurand-dev` on conda, `nvidia-curand` on PyPI.
@@ -42,6 +45,17 @@ pub const PACKAGES: [(&[&str], &str, &str); 12] = [
     ),
 ];
 
+/// The beginnings of header names that are not names of libraries, with the packages of the headers.
+const HEADERS: [(&[&str], &str, &str); 3] = [
+    (&["crt/"], "cuda-crt", "cuda-crt"),
+    (&["cuda_runtime"], "cuda-cudart", "cuda-runtime"),
+    (
+        &["nv/", "cuda/std/", "thrust/", "cub/"],
+        "cuda-cccl",
+        "cuda-cccl",
+    ),
+];
+
 /// Returns the directory of `cudnn-guard fetch` that contains a toolkit.
 pub fn fetch_home(toolkit: &Path) -> Option<&Path> {
     let mut dir = toolkit;
@@ -54,38 +68,29 @@ pub fn fetch_home(toolkit: &Path) -> Option<&Path> {
     None
 }
 
-/// Returns the command that fetches a toolkit with this wheel again, if `cudnn-guard fetch` installed it. The inner
-/// value is `None` if it does not install the wheel.
-pub fn fetch_command(toolkit: &Path, wheel: &str) -> Option<Option<String>> {
-    const ALWAYS: [&str; 7] = [
-        "cublas",
-        "cuda-cccl",
-        "cuda-crt",
-        "cuda-nvcc",
-        "cuda-nvrtc",
-        "cuda-runtime",
-        "nvvm",
-    ];
-    let home = quoted(&fetch_home(toolkit)?.to_string_lossy());
-    Some(match wheel {
-        _ if ALWAYS.contains(&wheel) => Some(format!("cudnn-guard fetch --to {home}")),
-        _ if FETCHED_ON_REQUEST.contains(&wheel) => {
-            Some(format!("cudnn-guard fetch --with {wheel} --to {home}"))
+/// Returns the options of `cudnn-guard fetch` that install these wheels, or `None` if it does not install one of them.
+pub fn fetch_options(packages: &[Package]) -> Option<String> {
+    let mut options = String::new();
+    for (_, wheel) in packages {
+        match wheel {
+            &"" | &"cuda-cupti" | &"cufile" => return None,
+            _ if FETCHED_ON_REQUEST.contains(wheel) => options += &format!(" --with {wheel}"),
+            _ => {}
         }
-        _ => None,
-    })
+    }
+    Some(options)
 }
 
 /// Returns a library's package in NVIDIA's repositories and on conda, without its suffix, and its wheel.
-pub fn package(library: &str) -> Option<(&'static str, &'static str)> {
+pub fn package(library: &str) -> Option<Package<'static>> {
     let mut packages = PACKAGES.iter();
     let (_, package, wheel) = packages.find(|(names, ..)| names.contains(&library))?;
     Some((package, wheel))
 }
 
-/// Returns the package and the wheel of a library's header, like [`package`].
-pub fn of_header(header: &str) -> Option<(&'static str, &'static str)> {
-    let mut packages = PACKAGES.iter();
+/// Returns the package and the wheel of a header, like [`package`].
+pub fn of_header(header: &str) -> Option<Package<'static>> {
+    let mut packages = HEADERS.iter().chain(&PACKAGES);
     let is_its = |name: &&str| header.starts_with(name);
     let (_, package, wheel) = packages.find(|(names, ..)| names.iter().any(is_its))?;
     Some((package, wheel))

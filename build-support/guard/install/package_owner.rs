@@ -37,6 +37,16 @@ impl Installer {
         matches!(self, Self::Pip | Self::Uv)
     }
 
+    /// Returns the command that installs packages.
+    pub fn install(self) -> &'static str {
+        match self {
+            Self::Conda => "conda install -c conda-forge",
+            Self::Pip => "pip install",
+            Self::Uv => "uv pip install",
+            Self::Apt => "sudo apt install",
+        }
+    }
+
     /// Returns the command of an installer of wheels.
     pub fn pip(self) -> &'static str {
         match self {
@@ -80,6 +90,13 @@ impl Owner {
     pub fn fetch_command(&self, options: &str) -> Option<String> {
         let home = quoted(self.fetched.as_ref()?.to_str()?);
         Some(format!("cudnn-guard fetch{options} --to {home}"))
+    }
+
+    /// Returns the command that installs the package: `cudnn-guard fetch` with these options if that installed it, or the
+    /// installer with these arguments.
+    pub fn command(&self, options: &str, arguments: &str) -> String {
+        let install = || format!("{} {arguments}", self.installer.install());
+        self.fetch_command(options).unwrap_or_else(install)
     }
 
     /// Returns the wheel with this record: `nvidia_cudnn_cu13-9.14.0.64.dist-info`.
@@ -190,29 +207,25 @@ impl Owner {
 
     /// Returns the command that installs this package again, after all other wheels that share its files are removed.
     pub fn reinstall(&self, all: &[Self]) -> String {
-        if let Some(command) = self.fetch_command("") {
-            return command;
+        let (name, version) = (&self.name, &self.version);
+        let has_others = all.len() > 1 && self.fetched.is_none();
+        let arguments = match self.installer {
+            Installer::Conda => format!("--force-reinstall {name}={version}"),
+            Installer::Apt => format!("--reinstall {name}"),
+            _ if has_others => format!("--no-deps {name}=={version}"),
+            _ => format!("--force-reinstall --no-deps {name}=={version}"),
+        };
+        let mut remove = vec![self.installer.uninstall()];
+        for one in all {
+            // An interrupted upgrade leaves two records of a wheel.
+            if !remove.contains(&&*one.name) {
+                remove.push(&one.name);
+            }
         }
-        let (pip, name, version) = (self.installer.pip(), &self.name, &self.version);
-        match self.installer {
-            Installer::Conda => {
-                format!("conda install --force-reinstall -c conda-forge {name}={version}")
-            }
-            Installer::Apt => format!("sudo apt install --reinstall {name}"),
-            _ if all.len() < 2 => {
-                format!("{pip} install --force-reinstall --no-deps {name}=={version}")
-            }
-            _ => {
-                let mut remove = vec![self.installer.uninstall()];
-                for one in all {
-                    // An interrupted upgrade leaves two records of a wheel.
-                    if !remove.contains(&&*one.name) {
-                        remove.push(&one.name);
-                    }
-                }
-                let remove = remove.join(" ");
-                format!("{remove} && {pip} install --no-deps {name}=={version}")
-            }
+        let install = self.command("", &arguments);
+        match has_others {
+            true => format!("{} && {install}", remove.join(" ")),
+            false => install,
         }
     }
 }
@@ -260,13 +273,13 @@ pub fn keep_help(dir: &Path, cuda: u32) -> Option<String> {
 pub fn upgrade_command(dir: &Path, cuda: u32, version: Version) -> Option<String> {
     let dir = system::canonical(dir, None).ok()?;
     let owner = only(Owner::of_wheels(dir.parent()?))?;
-    let (pip, name) = (owner.installer.pip(), &owner.name);
-    if !name.ends_with(&format!("-cu{cuda}")) {
-        return None;
-    }
-    let (from, next) = (version.short(), version.major + 1);
-    let fetch = owner.fetch_command(&format!(" --cudnn {from}"));
-    Some(fetch.unwrap_or_else(|| format!("{pip} install '{name}>={from},<{next}'")))
+    let (name, from, next) = (&owner.name, version.short(), version.major + 1);
+    let (option, package) = (
+        format!(" --cudnn {from}"),
+        format!("'{name}>={from},<{next}'"),
+    );
+    name.ends_with(&format!("-cu{cuda}"))
+        .then(|| owner.command(&option, &package))
 }
 
 /// Returns the only element, if there is one.

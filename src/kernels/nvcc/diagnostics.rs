@@ -2,14 +2,14 @@
 
 use crate::host_compiler::selection::{MissingHostCompiler, NO_CL, missing as missing_compiler};
 use crate::kernels::nvcc::death::Death;
-use crate::model::{CompilerChoice, Invocation, Toolkit};
+use crate::model::{CompilerChoice, Invocation, Os, Toolkit};
 use crate::runtime::facts::Version;
 #[cfg(feature = "cli")]
 use crate::system::Host;
 use crate::system::files;
 use crate::toolkit::Plan;
 use crate::toolkit::nvcc::{self, MissingTemporaryDirectory};
-use crate::toolkit::package_names::{self, package_suffix};
+use crate::toolkit::package_names::{self, Package};
 use std::path::Path;
 #[cfg(feature = "cli")]
 use std::path::PathBuf;
@@ -22,17 +22,18 @@ pub struct Failure<'a> {
     pub others: &'a [&'a Toolkit],
 }
 
+/// An nvcc and its CUDA version.
+pub type Compiler<'a> = (&'a Path, Option<Version>);
+
 pub enum FailureCause<'a> {
     /// A directory for temporary files that does not exist.
     TemporaryDirectory(MissingTemporaryDirectory<'a>),
-    /// A missing program or header, and the command that installs its wheel.
-    InWheel(&'a str, String),
     /// A missing program of this nvcc.
-    MissingTool(&'static str, &'a Path),
+    MissingTool(&'a str, Compiler<'a>),
     /// A missing header, and the root of a toolkit that has it.
     InToolkit(&'a str, &'a Path),
-    /// A missing header, and NVIDIA's packages for Debian and for Fedora that contain the header.
-    MissingHeader(&'a str, [String; 2]),
+    /// A missing header, nvcc and its system, and the package of the header.
+    MissingHeader(&'a str, Compiler<'a>, Package<'a>, Os),
     /// A host compiler that nvcc cannot start.
     HostCompiler(MissingHostCompiler<'a>),
     /// A cause that is only in this output.
@@ -57,33 +58,8 @@ pub enum ToolFailure<'a> {
     NoCicc(&'a Path, PathBuf, FailureCause<'a>),
 }
 
-/// The programs that nvcc runs, and the wheels that contain them.
-const TOOLS: [(&str, &str); 5] = [
-    ("cicc", "nvidia-nvvm"),
-    ("cudafe++", "nvidia-cuda-nvcc"),
-    ("ptxas", "nvidia-cuda-nvcc"),
-    ("fatbinary", "nvidia-cuda-nvcc"),
-    ("nvlink", "nvidia-cuda-nvcc"),
-];
-
-/// The beginnings of header names that are not names of libraries, the Debian packages that contain the headers, and
-/// the wheels without `nvidia-`.
-const HEADERS: [(&str, &str, &str); 6] = [
-    ("crt/", "cuda-crt", "cuda-crt"),
-    ("cuda_runtime", "cuda-cudart-dev", "cuda-runtime"),
-    ("nv/", "cuda-cccl", "cuda-cccl"),
-    ("cuda/std/", "cuda-cccl", "cuda-cccl"),
-    ("thrust/", "cuda-cccl", "cuda-cccl"),
-    ("cub/", "cuda-cccl", "cuda-cccl"),
-];
-
-/// Wheels that have the toolkit's version number.
-const VERSIONED_WHEELS: [&str; 4] = [
-    "nvidia-nvvm",
-    "nvidia-cuda-nvcc",
-    "nvidia-cuda-crt",
-    "nvidia-cuda-runtime",
-];
+/// The programs that nvcc runs.
+const TOOLS: [&str; 5] = ["cicc", "cudafe++", "ptxas", "fatbinary", "nvlink"];
 
 /// Returns the fault if the device code compiler is not where this nvcc searches for it.
 #[cfg(feature = "cli")]
@@ -102,7 +78,7 @@ pub fn without_cicc<'a>(toolkit: &'a Toolkit, host: &'a Host) -> Option<ToolFail
     if exists || !profile.lines().any(is_usual) {
         return None;
     }
-    let cause = missing_tool("cicc", "nvidia-nvvm", nvcc, toolkit.version);
+    let cause = FailureCause::MissingTool("cicc", (nvcc, toolkit.version));
     Some(ToolFailure::NoCicc(nvcc, cicc, cause))
 }
 
@@ -123,20 +99,13 @@ impl<'a> Failure<'a> {
                 missing.extend(line.split([' ', ':', '/', '\'', '"']));
             }
         }
-        let (tool, wheel) = TOOLS.iter().find(|(tool, _)| missing.contains(tool))?;
-        Some(missing_tool(tool, wheel, &self.plan.nvcc, self.plan.cuda()))
+        let tool = TOOLS.iter().find(|tool| missing.contains(tool))?;
+        Some(FailureCause::MissingTool(tool, self.compiler()))
     }
 
     fn missing_header(&self) -> Option<FailureCause<'a>> {
         let header = self.output.lines().find_map(absent_header)?;
-        let mut known = HEADERS.iter();
-        let (debian, wheel) = match known.find(|(start, ..)| header.starts_with(start)) {
-            Some((_, package, wheel)) => (package.to_string(), *wheel),
-            None => {
-                let (package, wheel) = package_names::of_header(header)?;
-                (format!("{package}-dev"), wheel)
-            }
-        };
+        let package = package_names::of_header(header)?;
         let has = |toolkit: &&&Toolkit| {
             let mut dirs = toolkit.include_dirs.iter();
             toolkit.nvcc.is_some() && dirs.any(|dir| files::is_file(&dir.join(header)))
@@ -144,17 +113,12 @@ impl<'a> Failure<'a> {
         if let Some(other) = self.others.iter().find(has) {
             return Some(FailureCause::InToolkit(header, &other.root));
         }
-        let cuda = self.plan.cuda();
-        if let Some(command) = install(&format!("nvidia-{wheel}"), &self.plan.nvcc, cuda) {
-            return Some(FailureCause::InWheel(header, command));
-        }
-        let version = package_suffix(cuda);
-        let end = if debian.ends_with("-dev") { "el" } else { "" };
-        let packages = [
-            format!("{debian}{version}"),
-            format!("{debian}{end}{version}"),
-        ];
-        Some(FailureCause::MissingHeader(header, packages))
+        let (nvcc, os) = (self.compiler(), self.plan.host.builder().os);
+        Some(FailureCause::MissingHeader(header, nvcc, package, os))
+    }
+
+    fn compiler(&self) -> Compiler<'a> {
+        (&self.plan.nvcc, self.plan.cuda())
     }
 
     fn missing_compiler(&self) -> Option<FailureCause<'a>> {
@@ -165,32 +129,6 @@ impl<'a> Failure<'a> {
         let is_cause = self.output.contains(NO_CL) || is_absent && *choice != CompilerChoice::Unset;
         is_cause.then_some(FailureCause::HostCompiler(missing))
     }
-}
-
-fn missing_tool<'a>(
-    tool: &'static str,
-    wheel: &str,
-    nvcc: &'a Path,
-    cuda: Option<Version>,
-) -> FailureCause<'a> {
-    match install(wheel, nvcc, cuda) {
-        Some(command) => FailureCause::InWheel(tool, command),
-        None => FailureCause::MissingTool(tool, nvcc),
-    }
-}
-
-/// Returns the command that installs a wheel, if this nvcc is from the wheels of CUDA 13.
-fn install(wheel: &str, nvcc: &Path, cuda: Option<Version>) -> Option<String> {
-    let cuda = cuda.filter(|cuda| cuda.major >= 13)?;
-    let root = nvcc.parent()?.parent()?;
-    let name = wheel.strip_prefix("nvidia-")?;
-    if let Some(command) = package_names::fetch_command(root, name) {
-        return command;
-    }
-    package_names::is_of_wheels(root).then(|| match VERSIONED_WHEELS.contains(&wheel) {
-        true => format!("pip install '{wheel}=={}.*'", cuda.short()),
-        false => format!("pip install '{wheel}'"),
-    })
 }
 
 /// Returns `curand.h` for `a.cu:1:10: fatal error: curand.h: No such file or directory`,
@@ -247,7 +185,7 @@ mod tests {
         helps(crt, "'nvidia-cuda-crt==13.5.*'");
         helps(
             "b.cu:1:10: fatal error: curand.h: No such file or directory",
-            "pip install 'nvidia-curand'",
+            "run `pip install nvidia-curand` to get `curand.h`",
         );
         helps(
             "b.cu:1:10: fatal error: mine.h: No such file or directory",

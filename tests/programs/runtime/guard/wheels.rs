@@ -359,8 +359,8 @@ fn commands_use_the_installer_of_the_environment() {
 
 /// An environment, its packages, and the command that reinstalls cuDNN.
 const CONDA: &str = "\
-conda | libcudnn-9.10.1.4-h1 libcudnn-dev-9.10.1.4-h1 cudnn-9.10.1.4-h1 | conda install --force-reinstall -c conda-forge libcudnn=9.10.1.4
-older | cudnn-8.9.7.29-h1 | conda install --force-reinstall -c conda-forge cudnn=8.9.7.29
+conda | libcudnn-9.10.1.4-h1 libcudnn-dev-9.10.1.4-h1 cudnn-9.10.1.4-h1 | conda install -c conda-forge --force-reinstall libcudnn=9.10.1.4
+older | cudnn-8.9.7.29-h1 | conda install -c conda-forge --force-reinstall cudnn=8.9.7.29
 .pixi/envs/default | libcudnn-9.10.1.4-h1 | pixi reinstall libcudnn
 odd | libcudnn-9.10.1.4`x`-h1 | -
 none | python-3.12.1-h1 | -
