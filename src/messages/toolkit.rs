@@ -237,7 +237,10 @@ pub(super) fn install(
             _ => format!("nvidia-{wheel}"),
         };
         return match (fetch_home(root), fetch_options(packages)) {
-            (None, _) => format!("run `pip install {}`", all(&wheel, " ")),
+            (None, _) => {
+                let packages = all(&wheel, " ");
+                format!("run `pip install {packages}`")
+            }
             (Some(home), Some(options)) => {
                 let home = quoted(&home.to_string_lossy());
                 format!("run `cudnn-guard fetch{options} --to {home}`")
@@ -246,7 +249,8 @@ pub(super) fn install(
         };
     }
     if files::is_dir(&environment(root).join("conda-meta")) {
-        return format!("run `conda install -c conda-forge {}`", all(&named, " "));
+        let packages = all(&named, " ");
+        return format!("run `conda install -c conda-forge {packages}`");
     }
     if os == Os::Windows {
         // `cuda_12.9.1_windows.exe -s nvcc_12.9`

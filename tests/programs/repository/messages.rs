@@ -79,7 +79,7 @@ const PLAIN: [&str; 19] = [
     "name",
     "node",
     "nvcc",
-    "option",
+    "options",
     "packages",
     "release",
     "required",
