@@ -69,8 +69,7 @@ pub enum CudarcRefusal {
 pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> {
     let cuda = installed.toolkit.and_then(|toolkit| toolkit.version);
     let is_chosen = is_chosen(cudarc, installed.env);
-    let has_other_nvcc = has_other_nvcc(installed.env, installed.toolkit);
-    let cuda = cuda.filter(|_| !is_chosen && !has_other_nvcc);
+    let cuda = cuda.filter(|_| !is_chosen && !has_other_nvcc(installed));
     let driver = installed.driver;
     let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
     let exclusive = cudarc.exclusive(installed.env);
@@ -114,10 +113,12 @@ fn is_chosen(cudarc: &LockedCudarc, env: &Environment) -> bool {
 }
 
 /// Returns `true` if the nvcc on PATH, which cudarc would run, belongs to another toolkit.
-fn has_other_nvcc(env: &Environment, toolkit: Option<&Toolkit>) -> bool {
+fn has_other_nvcc(installed: &Installed) -> bool {
     let real = |nvcc: &Path| files::canonical(nvcc, None).ok();
-    let own = toolkit.and_then(|toolkit| real(toolkit.nvcc.as_deref()?));
-    nvcc_on_path(env).is_some_and(|nvcc| real(&nvcc) != own)
+    let own = installed
+        .toolkit
+        .and_then(|toolkit| real(toolkit.nvcc.as_deref()?));
+    nvcc_on_path(installed.env).is_some_and(|nvcc| real(&nvcc) != own)
 }
 
 fn nvcc_on_path(env: &Environment) -> Option<PathBuf> {

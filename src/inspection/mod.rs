@@ -146,7 +146,7 @@ impl Inspection {
         let is_driver = |one: &Finding| one.id == FindingId::DriverMissing;
         if let Some(known) = inspection.findings.iter_mut().find(|one| is_driver(one)) {
             if let Some(needed) = findings.iter().find(|one| is_driver(one)) {
-                known.set_needed_driver(needed);
+                *known = known.clone().with_needed_driver(needed);
             }
             findings.retain(|one| !is_driver(one));
         }

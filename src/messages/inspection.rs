@@ -260,12 +260,16 @@ impl InspectionFault<'_> {
 }
 
 impl Finding {
-    /// Makes the finding about a driver that the machine does not have an error if the program that needs it does not
-    /// start.
-    pub(crate) fn set_needed_driver(&mut self, needed: &Finding) {
-        if needed.severity == Severity::Error {
-            self.severity = needed.severity;
-            self.summary.clone_from(&needed.summary);
+    /// Returns the finding about a driver that the machine does not have, as an error if the program that needs it does
+    /// not start.
+    pub(crate) fn with_needed_driver(self, needed: &Finding) -> Finding {
+        match needed.severity {
+            Severity::Error => Finding {
+                severity: needed.severity,
+                summary: needed.summary.clone(),
+                ..self
+            },
+            _ => self,
         }
     }
 }

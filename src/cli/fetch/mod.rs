@@ -19,7 +19,7 @@ pub mod fault;
 mod installed;
 mod installer;
 mod lock;
-pub mod project;
+mod project;
 mod usage;
 
 use crate::Finding;

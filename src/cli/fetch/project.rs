@@ -4,7 +4,7 @@ use crate::cli::init::metadata::{self, Package};
 use crate::cli::numbers;
 use crate::compat::cargo_lock;
 use crate::compat::cudarc_refusals::newest_accepted;
-use crate::compat::cudarc_sources::{CUDA, feature, of_crate, versions};
+use crate::compat::cudarc_sources::{CUDA, of_crate, versions};
 use crate::runtime::facts::Version;
 use crate::system::{Host, files};
 use crate::toolkit::package_names::{FETCHED_ON_REQUEST, package};
@@ -29,7 +29,7 @@ impl AcceptedCuda {
             _ => return None,
         };
         let reason = match is_chosen {
-            true => format!("for the feature {} of cudarc", feature(CUDA, version)),
+            true => "since cudarc is compiled for it".to_string(),
             false => "the newest for which the locked cudarc has bindings".to_string(),
         };
         Some(Self {

@@ -86,14 +86,14 @@ fn the_cuda_of_cudarc_is_chosen() {
                     cudarc = { version = \"0.19\", default-features = false, features = [\"cuda-12080\"] }\n\n[workspace]\n";
     file(&dir, "Cargo.toml", manifest);
     let shown = text(&fetched(&dir, &dir, &["--with", "curand"]));
-    let chosen = "  i chosen       CUDA 12.8, for the feature cuda-12080 of cudarc\n";
+    let chosen = "  i chosen       CUDA 12.8, since cudarc is compiled for it\n";
     assert!(shown.starts_with(chosen), "{shown}");
     let log = std::fs::read_to_string(dir.join("bin/uv.requirements")).expect("a log");
     assert!(log.contains("]==12.8.*\n"), "{log}");
     // What is installed for another project stays, until the user decides.
     must_exit(&fetched(&dir, &dir, &["--cuda", "13"]), 0);
     let shown = text(&fetched(&dir, &dir, &["--with", "curand"]));
-    let other = "  ! installed    CUDA 13.5, but this project requires CUDA 12.8, for the feature cuda-12080 of cudarc: add \
+    let other = "  ! installed    CUDA 13.5, but this project requires CUDA 12.8, since cudarc is compiled for it: add \
                  `--cuda 12.8` to replace it, or also `--to DIR --write-config` to keep both\n";
     assert!(shown.starts_with(other), "{shown}");
     assert!(shown.contains("  ✓ CUDA toolkit 13.5.37 in "), "{shown}");
